@@ -1,0 +1,197 @@
+package config
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Identity of the configuration file's format.
+const (
+	APIVersion = "nodekeeper.io/v1alpha1"
+	Kind       = "Configuration"
+	// DefaultPath is where the agent looks for its configuration.
+	DefaultPath = "/etc/nodekeeper/config.yaml"
+)
+
+// Duration is written as Go writes durations: "90s", "2h", "1m30s".
+type Duration = metav1.Duration
+
+// Configuration is the whole file. Every field has a default; an empty file
+// with apiVersion and kind is valid.
+type Configuration struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+
+	// Interval is the time between two looks at the node.
+	Interval Duration `json:"interval"`
+	// LookTimeout bounds the sources of one look: a source that has not
+	// answered by then counts as not answering.
+	LookTimeout Duration `json:"lookTimeout"`
+
+	// Directories are where the agent keeps its files.
+	Directories Directories `json:"directories"`
+	// Kubelet says how to find the kubelet and its settings.
+	Kubelet Kubelet `json:"kubelet"`
+	// Runtime says how to find the container runtime.
+	Runtime Runtime `json:"runtime"`
+	// Restart is the restart guarantee: when to act, how far to go.
+	Restart Restart `json:"restart"`
+}
+
+// Directories are where the agent keeps its files.
+type Directories struct {
+	// Run dies with the boot: sockets, observations, status.
+	Run string `json:"run"`
+	// State outlives a boot: act journal, budgets, pause.
+	State string `json:"state"`
+	// Log holds the evidence saved before acts.
+	Log string `json:"log"`
+}
+
+// Kubelet says how to find the kubelet and its settings. Fields that repeat a
+// KubeletConfiguration field override it when they are not empty.
+type Kubelet struct {
+	// Unit is the kubelet's systemd service.
+	Unit string `json:"unit"`
+	// RestartCommand restarts the kubelet on hosts without systemd; empty
+	// means that systemd does it.
+	RestartCommand []string `json:"restartCommand"`
+	// Config lists KubeletConfiguration files; the first that exists is read.
+	Config []string `json:"config"`
+	// ConfigDir is the kubelet's --config-dir with *.conf drop-ins; empty for
+	// none.
+	ConfigDir string `json:"configDir"`
+	// NodeName overrides the kubelet's node name (default: the host name in
+	// lower case).
+	NodeName string `json:"nodeName"`
+	// StaticPodPath overrides the manifest directory.
+	StaticPodPath string `json:"staticPodPath"`
+	// MaxContainerRestartPeriod overrides crashLoopBackOff's; 0 for no override.
+	MaxContainerRestartPeriod Duration `json:"maxContainerRestartPeriod"`
+	// FeatureGates override the kubelet's, by name.
+	FeatureGates map[string]bool `json:"featureGates"`
+	// PodsAPISocket is the kubelet's Pods API (Kubernetes 1.37).
+	PodsAPISocket string `json:"podsAPISocket"`
+	// PodsURL is the kubelet's /pods, used where the Pods API does not answer;
+	// empty to never ask it.
+	PodsURL string `json:"podsURL"`
+	// ClientCertificate and ClientKey are PEM files presented to PodsURL; both
+	// empty to ask without a certificate.
+	ClientCertificate string `json:"clientCertificate"`
+	ClientKey         string `json:"clientKey"`
+	// HealthzURL is the kubelet's healthz.
+	HealthzURL string `json:"healthzURL"`
+}
+
+// Runtime says how to find the container runtime.
+type Runtime struct {
+	// Unit is the runtime's systemd service.
+	Unit string `json:"unit"`
+	// Socket is the CRI socket's path.
+	Socket string `json:"socket"`
+	// OCIRuntimes are the names of OCI runtime programs whose calls are watched
+	// for hangs.
+	OCIRuntimes []string `json:"ociRuntimes"`
+	// Monitor is the name of the container monitor program.
+	Monitor string `json:"monitor"`
+}
+
+// Restart is the restart guarantee.
+type Restart struct {
+	// DryRun judges and reports, and never acts.
+	DryRun bool `json:"dryRun"`
+	// Looks is how many equal looks in a row a verdict needs before an act.
+	Looks int `json:"looks"`
+	// HoldOffs are times in which nothing is done after something changed.
+	HoldOffs HoldOffs `json:"holdOffs"`
+	// Deadlines are how long each fault may last before an act.
+	Deadlines Deadlines `json:"deadlines"`
+	// Steps are the rungs of the ladder.
+	Steps Steps `json:"steps"`
+	// BreakerReset is how long the agent only reports a fault after the ladder
+	// has been climbed in vain.
+	BreakerReset Duration `json:"breakerReset"`
+	// RejectedGaps are the waits between retries of a pod that the kubelet
+	// rejected at admission: the reason may be real. The last repeats.
+	RejectedGaps []Duration `json:"rejectedGaps"`
+	// Jitter is the longest random delay before a kubelet or runtime restart,
+	// so that several nodes do not act in step.
+	Jitter Duration `json:"jitter"`
+}
+
+// HoldOffs are times in which nothing is done after something changed.
+type HoldOffs struct {
+	// Boot, KubeletStart and RuntimeStart count from the start of each.
+	Boot         Duration `json:"boot"`
+	KubeletStart Duration `json:"kubeletStart"`
+	RuntimeStart Duration `json:"runtimeStart"`
+	// ManifestChange counts from the last change of the pod's manifest, and is
+	// added to the pod's termination grace period.
+	ManifestChange Duration `json:"manifestChange"`
+	// ClockStep counts from a jump of the wall clock.
+	ClockStep Duration `json:"clockStep"`
+}
+
+// Deadlines are how long each fault may last before an act. Where a back-off
+// is running, it is added.
+type Deadlines struct {
+	// FirstCrash is for a container that went down with no back-off running.
+	FirstCrash Duration `json:"firstCrash"`
+	// BackOffSlack is added to the end of the kubelet's back-off.
+	BackOffSlack Duration `json:"backOffSlack"`
+	// Blind is FirstCrash where the kubelet's view is not to be had; the
+	// longest back-off is added.
+	Blind Duration `json:"blind"`
+	// StaleRunning is for a container that CRI calls running and whose process
+	// is gone.
+	StaleRunning Duration `json:"staleRunning"`
+	// WaitingForOld is added to the old pod's grace period, for a new revision
+	// that waits behind a broken old one.
+	WaitingForOld Duration `json:"waitingForOld"`
+	// TwoGenerations is added to the old pod's grace period, for an old
+	// sandbox that runs beside the new revision.
+	TwoGenerations Duration `json:"twoGenerations"`
+	// NeverStarted is added to the pod's grace period, for a manifest that the
+	// kubelet has not begun to run.
+	NeverStarted Duration `json:"neverStarted"`
+	// Rejected is for a pod that the kubelet rejected at admission.
+	Rejected Duration `json:"rejected"`
+	// StartFailing is for a container whose start or creation keeps failing
+	// and for which a cure is known.
+	StartFailing Duration `json:"startFailing"`
+	// Inverted is for a dead record that hides the real one because the clock
+	// ran backwards.
+	Inverted Duration `json:"inverted"`
+	// KubeletDown is for a kubelet that is stopped, hung or failed.
+	KubeletDown Duration `json:"kubeletDown"`
+	// RuntimeDown is for a runtime that does not answer.
+	RuntimeDown Duration `json:"runtimeDown"`
+	// HungCall is how long a create or start may take before it counts as hung.
+	HungCall Duration `json:"hungCall"`
+}
+
+// Steps are the rungs of the ladder, least destructive first.
+type Steps struct {
+	StopContainer   Step `json:"stopContainer"`
+	RemoveContainer Step `json:"removeContainer"`
+	StopOldSandbox  Step `json:"stopOldSandbox"`
+	RestartKubelet  Step `json:"restartKubelet"`
+	StopSandbox     Step `json:"stopSandbox"`
+	RestartRuntime  Step `json:"restartRuntime"`
+	RemoveSandbox   Step `json:"removeSandbox"`
+	ReplaceManifest Step `json:"replaceManifest"`
+}
+
+// Step is one rung of the ladder.
+type Step struct {
+	// Enabled allows the step.
+	Enabled bool `json:"enabled"`
+	// Timeout bounds the call that carries the step out.
+	Timeout Duration `json:"timeout"`
+	// Settle is how long the step may take to show a result before the next
+	// one is considered.
+	Settle Duration `json:"settle"`
+	// Gap is the least time between two such steps for one pod; it doubles
+	// with each step in vain, up to GapMax.
+	Gap    Duration `json:"gap"`
+	GapMax Duration `json:"gapMax"`
+	// PerHour bounds such steps on the whole node; 0 means no bound.
+	PerHour int `json:"perHour"`
+}

@@ -1,0 +1,64 @@
+package node
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Intent is the manifest directory as the kubelet would read it now.
+type Intent struct {
+	// Dir is the directory that was read.
+	Dir string
+	// Err is set when the directory could not be listed. Pods is then empty
+	// and means nothing: unknown is not absent.
+	Err error
+	// Pods holds one entry for each full name that the kubelet would run.
+	Pods []Manifest
+	// Problems are files that the kubelet skips or that hide one another.
+	Problems []ManifestProblem
+}
+
+// Find returns the manifest of a pod.
+func (i Intent) Find(name PodName) (Manifest, bool) {
+	for _, m := range i.Pods {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Manifest{}, false
+}
+
+// Manifest is one static pod's manifest.
+type Manifest struct {
+	Name PodName
+	// Path is the file; its content and its path both enter the pod's UID.
+	Path string
+	// Digest is the SHA-256 of the file's bytes, in hexadecimal.
+	Digest string
+	// Modified is the file's modification time (wall clock).
+	Modified time.Time
+	// Pod is the parsed manifest with the kubelet's name suffix and default
+	// namespace. Its UID is set only if the file gives one: the hash that the
+	// kubelet computes otherwise differs between versions and is not mirrored.
+	Pod *corev1.Pod
+}
+
+// ManifestProblem is something about the directory that an admin should mend.
+// It is reported and never acted on.
+type ManifestProblem struct {
+	Path string
+	// Pod is the pod concerned, where the file could be read so far.
+	Pod PodName
+	// Kind is "unreadable", "unparsable" or "duplicate".
+	Kind string
+	// Message is one line: what is wrong and what to do.
+	Message string
+}
+
+// Kinds of ManifestProblem.
+const (
+	ProblemUnreadable = "unreadable"
+	ProblemUnparsable = "unparsable"
+	ProblemDuplicate  = "duplicate"
+)

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Manifests reads the manifest directory. It never fails: what went wrong is
+// in the Intent.
+type Manifests interface {
+	Read(dir, nodeName string) Intent
+}
+
+// SettingsReader reads the kubelet's configuration.
+type SettingsReader interface {
+	Settings() Settings
+}
+
+// RuntimeReader lists sandboxes and containers through CRI, and fills in the
+// processes behind the running ones. What went wrong is in Runtime.Err.
+type RuntimeReader interface {
+	Runtime(ctx context.Context) Runtime
+}
+
+// KubeletReader asks the kubelet for its health and its view of its pods. The
+// Unit is left empty.
+type KubeletReader interface {
+	Kubelet(ctx context.Context) Kubelet
+}
+
+// UnitReader reads the state of services, and of the host's shutdown.
+type UnitReader interface {
+	Unit(ctx context.Context, name string) Unit
+	ShuttingDown(ctx context.Context) bool
+}
+
+// Clock reads both clocks of the node.
+type Clock interface {
+	Now() Instant
+	BootID() string
+}
+
+// Observer takes Snapshots. One goroutine at a time may call Look.
+type Observer struct {
+	Clock     Clock
+	Settings  SettingsReader
+	Manifests Manifests
+	Runtime   RuntimeReader
+	Kubelet   KubeletReader
+	Units     UnitReader
+	// KubeletUnit and RuntimeUnit are unit names such as "kubelet.service".
+	KubeletUnit, RuntimeUnit string
+	// Busy reports what else is changing the node; nil means never anything.
+	Busy func() []string
+	// Timeout bounds the sources of one look together.
+	Timeout time.Duration
+}
+
+// Look asks all sources side by side and joins what they said. It returns
+// within the Timeout plus the time to read the manifest directory.
+func (o *Observer) Look(ctx context.Context) *Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+
+	s := &Snapshot{Taken: o.Clock.Now()}
+	s.Host.BootID = o.Clock.BootID()
+	if o.Busy != nil {
+		s.Host.Busy = o.Busy()
+	}
+	var kubeletUnit, runtimeUnit Unit
+	var all sync.WaitGroup
+	all.Go(func() { s.Runtime = o.Runtime.Runtime(ctx) })
+	all.Go(func() { s.Kubelet = o.Kubelet.Kubelet(ctx) })
+	all.Go(func() {
+		kubeletUnit = o.Units.Unit(ctx, o.KubeletUnit)
+		runtimeUnit = o.Units.Unit(ctx, o.RuntimeUnit)
+		s.Host.ShuttingDown = o.Units.ShuttingDown(ctx)
+	})
+	s.Settings = o.Settings.Settings()
+	s.Intent = o.Manifests.Read(s.Settings.StaticPodPath, s.Settings.NodeName)
+	all.Wait()
+	s.Kubelet.Unit, s.Runtime.Unit = kubeletUnit, runtimeUnit
+	return s
+}
