@@ -59,6 +59,7 @@ func defaultRestart() Restart {
 			Inverted:       seconds(120),
 			KubeletDown:    seconds(60),
 			RuntimeDown:    seconds(60),
+			HungStart:      seconds(300),
 			HungCall:       seconds(10),
 		},
 		Steps:        defaultSteps(),

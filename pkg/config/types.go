@@ -163,6 +163,8 @@ type Deadlines struct {
 	KubeletDown Duration `json:"kubeletDown"`
 	// RuntimeDown is for a runtime that does not answer.
 	RuntimeDown Duration `json:"runtimeDown"`
+	// HungStart is for a container that waits for a hung create or start.
+	HungStart Duration `json:"hungStart"`
 	// HungCall is how long a create or start may take before it counts as hung.
 	HungCall Duration `json:"hungCall"`
 }

@@ -53,6 +53,8 @@ type Observer struct {
 	KubeletUnit, RuntimeUnit string
 	// Busy reports what else is changing the node; nil means never anything.
 	Busy func() []string
+	// Paused reads the pause file; nil means never paused.
+	Paused func(Instant) string
 	// Timeout bounds the sources of one look together.
 	Timeout time.Duration
 }
@@ -67,6 +69,9 @@ func (o *Observer) Look(ctx context.Context) *Snapshot {
 	s.Host.BootID = o.Clock.BootID()
 	if o.Busy != nil {
 		s.Host.Busy = o.Busy()
+	}
+	if o.Paused != nil {
+		s.Host.Paused = o.Paused(s.Taken)
 	}
 	var kubeletUnit, runtimeUnit Unit
 	var all sync.WaitGroup

@@ -33,6 +33,9 @@ type Host struct {
 	// Busy names what else is changing the node just now (an ostree
 	// transaction, a held installer lock), or is empty.
 	Busy []string
+	// Paused says until when and why an admin has suspended all acts, or is
+	// empty.
+	Paused string
 }
 
 // PodName is what the kubelet calls a pod's full name: unique on a node at one

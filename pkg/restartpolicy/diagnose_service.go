@@ -1,0 +1,92 @@
+package restartpolicy
+
+import (
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+)
+
+// steadyAge is how old the kubelet's process must be before a unit that
+// systemd restarts again and again counts as up.
+const steadyAge = 20 * time.Second
+
+// diagnoseServices judges the runtime and the kubelet themselves.
+func diagnoseServices(policy config.Restart, s *node.Snapshot) []finding {
+	return []finding{diagnoseRuntime(policy, s), diagnoseKubelet(policy, s)}
+}
+
+func diagnoseRuntime(policy config.Restart, s *node.Snapshot) finding {
+	f := finding{key: Key{Container: orElse(s.Runtime.Unit.Name, "runtime")}, state: Healthy}
+	switch {
+	case stoppedOnPurpose(s.Runtime.Unit):
+		f.state, f.detail = IntendedDown, "somebody stopped it ("+unitText(s.Runtime.Unit)+")"
+	case s.Runtime.Err != nil:
+		f.state, f.detail = RuntimeDown, "CRI does not answer: "+firstLine(s.Runtime.Err.Error())
+		f.wait, f.ladder = policy.Deadlines.RuntimeDown.Duration, ladderFor(RuntimeDown)
+	}
+	return f
+}
+
+func diagnoseKubelet(policy config.Restart, s *node.Snapshot) finding {
+	u := s.Kubelet.Unit
+	f := finding{key: Key{Container: orElse(u.Name, "kubelet")}, state: Healthy}
+	down := func(detail string) finding {
+		f.state, f.detail = KubeletDown, detail
+		f.wait, f.ladder = policy.Deadlines.KubeletDown.Duration, ladderFor(KubeletDown)
+		return f
+	}
+	switch {
+	case u.Err != nil:
+		f.state, f.detail = Unknown, "its unit cannot be seen: "+firstLine(u.Err.Error())
+		if !s.Kubelet.Healthy {
+			return f
+		}
+		f.state = Healthy
+	case stoppedOnPurpose(u):
+		f.state, f.detail = IntendedDown, "somebody stopped it ("+unitText(u)+")"
+	case u.ActiveState == "active" && !u.Up():
+		return down("its process is in state " + u.ProcessState)
+	case u.ActiveState == "deactivating":
+		return down("it has been stopping (" + unitText(u) + ")")
+	case u.ActiveState != "active":
+		return down("its unit is " + unitText(u))
+	case !s.Kubelet.Healthy:
+		return down("it does not answer its health check")
+	case u.Restarts > 0 && s.Taken.Boot-u.ProcessStarted < steadyAge:
+		return down(quoted("systemd has restarted it %d times, last %s ago", u.Restarts, since(s.Taken.Boot-u.ProcessStarted)))
+	case s.Kubelet.View.Known() && len(s.Kubelet.View.Pods) == 0 && len(s.Intent.Pods) > 0 && s.Intent.Err == nil:
+		return down("it runs and knows no pod, with manifests there: its start-up is blocked")
+	}
+	return f
+}
+
+// stoppedOnPurpose tells a unit that somebody stopped, masked or disabled.
+// With Restart=always systemd never leaves a crashed one like that.
+func stoppedOnPurpose(u node.Unit) bool {
+	if u.Err != nil {
+		return false
+	}
+	return u.LoadState == "masked" || (u.ActiveState == "inactive" && u.Result == "success")
+}
+
+func unitText(u node.Unit) string {
+	text := u.ActiveState
+	if u.SubState != "" && u.SubState != u.ActiveState {
+		text += "/" + u.SubState
+	}
+	if u.Result != "" && u.Result != "success" {
+		text += ", " + u.Result
+	}
+	if u.LoadState == "masked" {
+		text += ", masked"
+	}
+	return text
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,30 @@
+package restartpolicy
+
+// ladderFor is the table of cures: which steps heal which state, least
+// destructive first. A step that is named twice is tried twice, with the gap
+// of its configuration in between.
+func ladderFor(state State) []StepKind {
+	switch state {
+	case Forgotten:
+		return []StepKind{RestartKubelet, StopSandbox, RestartRuntime}
+	case StaleRunning:
+		return []StepKind{StopContainer, RestartRuntime}
+	case WaitingForOld:
+		return []StepKind{RestartKubelet, StopOldSandbox}
+	case TwoGenerations:
+		return []StepKind{StopOldSandbox}
+	case Rejected:
+		return []StepKind{ReplaceManifest, RestartKubelet}
+	case NeverStarted:
+		return []StepKind{RestartKubelet, RestartRuntime}
+	case Husk:
+		return []StepKind{RemoveContainer, RestartKubelet, RestartRuntime}
+	case Inverted:
+		return []StepKind{RemoveContainer, RestartKubelet}
+	case StartFailing, StartHung, RuntimeDown:
+		return []StepKind{RestartRuntime}
+	case KubeletDown:
+		return []StepKind{RestartKubelet, RestartKubelet, RestartKubelet}
+	}
+	return nil
+}
