@@ -1,8 +1,6 @@
 package restartpolicy
 
 import (
-	"strings"
-
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
@@ -30,13 +28,11 @@ var guards = []guard{
 	{"host-busy", func(c scene) bool { return len(c.snap.Host.Busy) > 0 }},
 	{"kubelet-stopped", func(c scene) bool { return stoppedOnPurpose(c.snap.Kubelet.Unit) }},
 	{"runtime-stopped", func(c scene) bool { return stoppedOnPurpose(c.snap.Runtime.Unit) }},
-	{"manifests-unreadable", func(c scene) bool { return c.pod() && c.snap.Intent.Err != nil }},
 	{"looks", func(c scene) bool { return c.history.Faults[faultID(c.finding)].Looks < c.policy.Looks }},
 	{"boot-hold-off", func(c scene) bool { return c.snap.Taken.Boot < c.policy.HoldOffs.Boot.Duration }},
 	{"clock-step", func(c scene) bool {
 		return c.history.Stepped > 0 && c.snap.Taken.Boot-c.history.Stepped < c.policy.HoldOffs.ClockStep.Duration
 	}},
-	{"runtime-first", func(c scene) bool { return c.finding.state != RuntimeDown && c.broken(RuntimeDown) }},
 	{"kubelet-first", func(c scene) bool { return c.pod() && c.needsKubelet() && c.broken(KubeletDown) }},
 	{"kubelet-hold-off", func(c scene) bool {
 		u := c.snap.Kubelet.Unit
@@ -54,9 +50,6 @@ var guards = []guard{
 		}
 		seen := c.history.Manifests[c.finding.key.PodName.String()]
 		return c.snap.Taken.Boot-seen.Since < c.finding.target.Grace+c.policy.HoldOffs.ManifestChange.Duration
-	}},
-	{"pulling-image", func(c scene) bool {
-		return c.finding.state == NeverStarted && strings.Contains(c.finding.detail, "ImagePull")
 	}},
 }
 
