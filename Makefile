@@ -1,0 +1,68 @@
+# nodekeeper. `make` alone lists the targets.
+
+GO        ?= go
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+OUT       := _output
+CACHE     ?= $(or $(NODEKEEPER_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nodekeeper)
+PARALLEL  ?= 6
+LABELS    ?= !Slow
+MODULES   := . test test/differential
+BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
+
+export NODEKEEPER_CACHE := $(CACHE)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-unit test-race test-differential test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build the node binary into _output/
+	@mkdir -p $(OUT)
+	$(BUILD) -o $(OUT)/nodekeeper ./cmd/nodekeeper
+
+demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
+	@cd test && $(GO) run ./demo $(DEMO)
+
+test: lint test-unit prepare test-differential test-e2e ## everything but the slow cases, on real components (root)
+
+test-unit: ## unit, property and adapter tests of the product
+	$(GO) test -race ./...
+
+test-differential: ## the restart rules against the kubelet's own functions
+	cd test/differential && CGO_ENABLED=0 $(GO) test -trimpath -v ./...
+
+test-box: ## unit tests of the node in a box, and one box booted
+	cd test && $(GO) test ./node/...
+
+test-e2e: build prepare ## e2e cases in boxes (LABELS="!Slow" PARALLEL=6)
+	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 60m -parallel $(PARALLEL) ./e2e/... -label-filter='$(LABELS)'
+
+test-slow: build prepare ## the longest e2e cases
+	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 170m -parallel $(PARALLEL) ./e2e/... -label-filter=Slow
+
+prepare: ## install what the box needs and build the pinned components into the cache
+	@cd test && $(GO) run ./node/cmd/box prepare
+
+bench: ## cost of a look and of a judgement, memory of the agent
+	$(GO) test -run '^$$' -bench . -benchmem ./pkg/...
+
+fuzz: ## a minute of fuzzing for each fuzz target
+	@for pkg in $$($(GO) list ./pkg/...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
+	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$pkg || exit 1; done; done
+
+lint: ## formatting, vet, staticcheck
+	@out=$$(gofmt -l cmd pkg internal test); test -z "$$out" || { echo "gofmt: run make fmt: $$out"; exit 1; }
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
+
+fmt: ## format all Go files
+	gofmt -w cmd pkg internal test
+
+generate: ## regenerate checked-in generated files
+	$(GO) generate ./...
+
+clean: ## remove _output and boxes left behind (the cache stays)
+	rm -rf $(OUT)
+	-@cd test && $(GO) run ./node/cmd/box sweep
