@@ -1,0 +1,17 @@
+// Package kubelet asks the kubelet two things: whether it is there (healthz),
+// and how it sees its pods.
+//
+//	healthz ──────────────────────────────► Healthy, HealthErr
+//
+//	Pods API socket ── answers ───────────► View, source "pods-api"
+//	      │ absent, not ready, or fails
+//	      ▼
+//	/pods over HTTPS ── answers ──────────► View, source "pods"
+//	      │ not configured, refused, or fails
+//	      ▼
+//	no view ──────────────────────────────► source "none", Err says why
+//
+// Both run side by side and end with the caller's context. The package reads
+// only; nothing is cached between looks, because an answer that is not from
+// now says nothing about a kubelet that may have stopped meanwhile.
+package kubelet
