@@ -6,7 +6,7 @@ package restartpolicy
 func ladderFor(state State) []StepKind {
 	switch state {
 	case Forgotten:
-		return []StepKind{RestartKubelet, StopSandbox, RestartRuntime}
+		return []StepKind{RestartKubelet, RemoveContainer, StopSandbox, RestartRuntime}
 	case StaleRunning:
 		return []StepKind{StopContainer, RestartRuntime}
 	case WaitingForOld:
