@@ -1,0 +1,65 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// The agent's files in the box.
+const (
+	AgentProgram = "/usr/local/bin/nodekeeper"
+	AgentConfig  = "/etc/nodekeeper/config.yaml"
+)
+
+// agentUnit has no Requires=: the agent is there for when the others are not.
+const agentUnit = `[Unit]
+Description=nodekeeper agent
+After=crio.service kubelet.service
+
+[Service]
+Type=notify
+ExecStart=` + AgentProgram + ` run
+WatchdogSec=30
+Restart=always
+RestartSec=1
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// InstallAgent copies the static program nodekeeper into the box, writes its
+// configuration and its unit, and enables it for the next boot. It does not
+// start it.
+func (b *Box) InstallAgent(ctx context.Context, program, configYAML string) error {
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("install the agent: %w", err)
+	}
+	for path, file := range map[string]file{
+		AgentProgram:                   {content, 0o755},
+		AgentConfig:                    {[]byte(configYAML), 0o600},
+		"/etc/systemd/system/" + Agent: {[]byte(agentUnit), 0o644},
+	} {
+		if err := b.WriteFile(path, file.content, file.mode); err != nil {
+			return fmt.Errorf("install the agent: %w", err)
+		}
+	}
+	if _, err := b.Systemctl(ctx, "daemon-reload"); err != nil {
+		return err
+	}
+	_, err = b.Systemctl(ctx, "enable", Agent)
+	return err
+}
+
+// StartAgent returns when the agent has said that it is ready.
+func (b *Box) StartAgent(ctx context.Context) error {
+	_, err := b.Systemctl(ctx, "start", Agent)
+	return err
+}
+
+// StopAgent returns when the agent has ended.
+func (b *Box) StopAgent(ctx context.Context) error {
+	_, err := b.Systemctl(ctx, "stop", Agent)
+	return err
+}

@@ -1,0 +1,74 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// AuditLog is the API server's, one JSON event (level Metadata) a line.
+const AuditLog = "/var/log/kube-apiserver/audit.log"
+
+// AdminKubeconfig is the file in the box that allows kubectl everything.
+const AdminKubeconfig = "/etc/kubernetes/admin.conf"
+
+func addAPIServer(t *tree) {
+	t.add("/etc/kubernetes/audit.yaml", `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`)
+	t.add("/var/log/kube-apiserver/.keep", "")
+}
+
+func apiServerCommand() []string {
+	return []string{
+		"/usr/local/bin/kube-apiserver",
+		"--etcd-servers=http://127.0.0.1:2379",
+		"--bind-address=127.0.0.1",
+		"--advertise-address=" + nodeIP,
+		"--secure-port=" + strconv.Itoa(apiPort),
+		"--endpoint-reconciler-type=none",
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--client-ca-file=" + pkiDir + "/ca.crt",
+		"--tls-cert-file=" + pkiDir + "/apiserver.crt",
+		"--tls-private-key-file=" + pkiDir + "/apiserver.key",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + pkiDir + "/serviceaccount.key",
+		"--service-account-signing-key-file=" + pkiDir + "/serviceaccount.key",
+		"--service-cluster-ip-range=203.0.113.0/24",
+		"--audit-policy-file=/etc/kubernetes/audit.yaml",
+		"--audit-log-path=" + AuditLog,
+	}
+}
+
+// OpenAPI starts the API server on the port that the kubelet's kubeconfig
+// names, and waits until it is ready. It needs Options.API.
+func (b *Box) OpenAPI(ctx context.Context) error {
+	if b.secrets == nil || !b.options.API {
+		return fmt.Errorf("open the API of box %s: it was started without Options.API and a kubeconfig", b.Name)
+	}
+	if _, err := b.Systemctl(ctx, "start", API); err != nil {
+		return fmt.Errorf("open the API of box %s: %w", b.Name, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	client := b.APIClient()
+	return poll(ctx, "the API server to be ready", func() error {
+		status, body, err := get(ctx, client, APIURL+"/readyz")
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("status %d: %s", status, body)
+		}
+		return err
+	})
+}
+
+// CloseAPI ends the API server and etcd; the data stays for the next OpenAPI.
+func (b *Box) CloseAPI(ctx context.Context) error {
+	_, err := b.Systemctl(ctx, "stop", API, Etcd)
+	return err
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/test/node"
+)
+
+// run holds a box until Ctrl-C.
+func run(ctx context.Context) error {
+	var options node.Options
+	flags := flag.NewFlagSet("box run", flag.ContinueOnError)
+	flags.StringVar(&options.Name, "name", "node1", "name of host and node")
+	flags.BoolVar(&options.CRIProxy, "cri-proxy", false, "put the fault proxy between kubelet and CRI-O")
+	flags.StringVar(&options.CollectDir, "collect", "", "folder for all logs at the end")
+	api := flags.String("api", "none", "none: standalone kubelet; closed: kubeconfig to a closed port; open: with API server")
+	if err := flags.Parse(os.Args[2:]); err != nil {
+		return err
+	}
+	switch *api {
+	case "none":
+	case "closed":
+		options.Kubeconfig, options.API = node.APIClosed, true
+	case "open":
+		options.Kubeconfig = node.APIOpen
+	default:
+		return fmt.Errorf("--api %s: want none, closed or open", *api)
+	}
+	begin := time.Now()
+	box, err := node.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("box %s runs after %.1f s; enter it with\n\n    %s\n\nCtrl-C ends it\n", box.Name, time.Since(begin).Seconds(), box.EnterCommand())
+	<-ctx.Done()
+	fmt.Println("ending the box")
+	return box.Stop()
+}

@@ -1,0 +1,114 @@
+package components
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// The images of a box. Both hold the workload program alone.
+const (
+	WorkloadImage = "localhost/nodekeeper/workload:latest"
+	PauseImage    = "localhost/nodekeeper/pause:latest"
+)
+
+// imagesRecipe changes whenever the steps below do.
+const imagesRecipe = "1"
+
+// images returns a containers-storage folder (overlay driver) with the images.
+func (b *Builder) images(ctx context.Context, program string) (string, error) {
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return "", err
+	}
+	return b.cached("images", key([]byte(imagesRecipe), content), func(dir string) error {
+		return b.progress.step("making the workload image", func() error {
+			image, err := workloadImage(content)
+			if err != nil {
+				return fmt.Errorf("make the workload image: %w", err)
+			}
+			index := filepath.Join(dir, "layout")
+			path, err := layout.Write(index, empty.Index)
+			if err != nil {
+				return fmt.Errorf("write the workload image: %w", err)
+			}
+			if err := path.AppendImage(image); err != nil {
+				return fmt.Errorf("write the workload image: %w", err)
+			}
+			for _, name := range []string{WorkloadImage, PauseImage} {
+				if err := store(ctx, index, dir, name); err != nil {
+					return err
+				}
+			}
+			return os.RemoveAll(index)
+		})
+	})
+}
+
+func workloadImage(program []byte) (v1.Image, error) {
+	var archive bytes.Buffer
+	writer := tar.NewWriter(&archive)
+	for _, folder := range []string{"tmp/", "etc/"} {
+		if err := writer.WriteHeader(&tar.Header{Name: folder, Typeflag: tar.TypeDir, Mode: 0o755}); err != nil {
+			return nil, err
+		}
+	}
+	if err := writer.WriteHeader(&tar.Header{Name: "workload", Mode: 0o755, Size: int64(len(program))}); err != nil {
+		return nil, err
+	}
+	if _, err := writer.Write(program); err != nil {
+		return nil, err
+	}
+	if err := writer.Close(); err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
+	}
+	file, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	file.Architecture, file.OS = runtime.GOARCH, "linux"
+	file.Config.Entrypoint = []string{"/workload"}
+	file.Config.Env = []string{"PATH=/"}
+	return mutate.ConfigFile(image, file)
+}
+
+// store copies an image into the containers-storage below dir. In a mount
+// namespace of its own: the overlay driver leaves a mount at its folder.
+func store(ctx context.Context, index, dir, name string) error {
+	runRoot, err := os.MkdirTemp("", "nodekeeper-images-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(runRoot)
+	target := fmt.Sprintf("containers-storage:[overlay@%s+%s]%s", filepath.Join(dir, "storage"), runRoot, name)
+	command := exec.CommandContext(ctx, "skopeo", "--insecure-policy", "copy", "oci:"+index, target)
+	command.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("store image %s: %w: %s", name, err, lastLines(string(output), 3))
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Where the parts of a box answer, from inside its network.
+const (
+	KubeletURL = "https://127.0.0.1:10250"
+	HealthzURL = "http://127.0.0.1:10248/healthz"
+	APIURL     = "https://127.0.0.1:6443"
+)
+
+// HTTPClient connects from inside the box's network, to addresses only (no
+// names), and trusts every certificate. It holds no connection between
+// requests and needs no closing; a request ends after a minute at the latest.
+func (b *Box) HTTPClient() *http.Client {
+	return b.httpClient(&tls.Config{InsecureSkipVerify: true})
+}
+
+// APIClient is an HTTPClient that the API server knows as its administrator.
+func (b *Box) APIClient() *http.Client {
+	if b.secrets != nil {
+		if config, err := b.secrets.adminTLS(); err == nil {
+			return b.httpClient(config)
+		}
+	}
+	return b.HTTPClient()
+}
+
+func (b *Box) httpClient(config *tls.Config) *http.Client {
+	return &http.Client{
+		Timeout:   time.Minute,
+		Transport: &http.Transport{DialContext: b.Dial, TLSClientConfig: config, DisableKeepAlives: true},
+	}
+}
+
+// Dial connects from inside the box's network; the connection stays there.
+func (b *Box) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	leader, err := b.super.leader()
+	if err != nil {
+		return nil, err
+	}
+	type result struct {
+		connection net.Conn
+		err        error
+	}
+	results := make(chan result, 1)
+	go func() {
+		// Never unlocked: the thread ends with this goroutine, so none with
+		// the wrong network is left.
+		runtime.LockOSThread()
+		connection, err := dialIn(ctx, leader, network, address)
+		results <- result{connection, err}
+	}()
+	got := <-results
+	return got.connection, got.err
+}
+
+func dialIn(ctx context.Context, leader int, network, address string) (net.Conn, error) {
+	namespace, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", leader), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the box's network: %w", err)
+	}
+	defer unix.Close(namespace)
+	if err := unix.Setns(namespace, unix.CLONE_NEWNET); err != nil {
+		return nil, fmt.Errorf("enter the box's network: %w", err)
+	}
+	dialer := net.Dialer{FallbackDelay: -1} // a second dialer would run outside
+	return dialer.DialContext(ctx, network, address)
+}
+
+// get returns status and body of a GET.
+func get(ctx context.Context, client *http.Client, address string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	var body strings.Builder
+	if _, err := io.Copy(&body, response.Body); err != nil {
+		return 0, "", err
+	}
+	return response.StatusCode, body.String(), nil
+}

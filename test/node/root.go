@@ -1,0 +1,89 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// tree is a set of files to be written below a folder.
+type tree struct {
+	files map[string]file
+	links map[string]string
+}
+
+type file struct {
+	content []byte
+	mode    os.FileMode
+}
+
+func newTree() *tree { return &tree{files: map[string]file{}, links: map[string]string{}} }
+
+func (t *tree) add(path, content string) { t.files[path] = file{[]byte(content), 0o644} }
+
+func (t *tree) addSecret(path string, content []byte) { t.files[path] = file{content, 0o600} }
+
+func (t *tree) link(path, target string) { t.links[path] = target }
+
+func (t *tree) write(root string) error {
+	for path, file := range t.files {
+		target := filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(target, file.content, file.mode); err != nil {
+			return err
+		}
+	}
+	for path, link := range t.links {
+		target := filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink(link, target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeRoot writes the box's own files over the template.
+func (b *Box) writeRoot() error {
+	t := newTree()
+	id := make([]byte, 16)
+	if _, err := rand.Read(id); err != nil {
+		return err
+	}
+	t.add("/etc/machine-id", hex.EncodeToString(id)+"\n")
+	t.add("/etc/hostname", b.Name+"\n")
+	t.add("/etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", nodeIP, b.Name))
+	// The kubelet starts no pod without one.
+	t.add("/etc/resolv.conf", "nameserver 127.0.0.1\n")
+	t.add("/etc/systemd/journald.conf.d/box.conf", "[Journal]\nStorage=persistent\nRateLimitIntervalSec=0\nAudit=no\n")
+	for program, folder := range map[string]string{
+		"kubelet": "kubernetes", "kubectl": "kubernetes", "kube-apiserver": "kubernetes",
+		"crio": "crio", "crictl": "critools", "etcd": "etcd",
+	} {
+		t.link("/usr/local/bin/"+program, "/opt/box/"+folder+"/"+program)
+	}
+	addCRIO(t, b.options)
+	if b.options.Kubeconfig != Standalone {
+		secrets, err := newSecrets(b.Name)
+		if err != nil {
+			return fmt.Errorf("make certificates: %w", err)
+		}
+		b.secrets = secrets
+		secrets.addTo(t, b.Name)
+		addAPIServer(t)
+	}
+	if err := addKubelet(t, b.options); err != nil {
+		return err
+	}
+	addUnits(t, b.options)
+	for unit, text := range b.options.UnitDropIns {
+		t.add("/etc/systemd/system/"+unit+".d/50-test.conf", text)
+	}
+	return t.write(filepath.Join(b.dir, "upper"))
+}
