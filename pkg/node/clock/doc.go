@@ -1,0 +1,2 @@
+// Package clock reads the node's two clocks and its boot ID.
+package clock
