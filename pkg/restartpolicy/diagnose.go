@@ -1,7 +1,6 @@
 package restartpolicy
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,35 +30,35 @@ type finding struct {
 
 // diagnose looks at every pod and service of a snapshot on its own.
 func diagnose(policy config.Restart, s *node.Snapshot) []finding {
-	out := diagnoseServices(policy, s)
+	y := newSurvey(policy, s)
+	out := make([]finding, 0, len(s.Intent.Pods)+len(s.Intent.Problems)+2)
+	out = append(out, diagnoseServices(policy, s)...)
 	for _, p := range s.Intent.Problems {
 		out = append(out, finding{
 			key:   Key{PodName: p.Pod, Container: p.Path},
 			state: ManifestBad, detail: p.Kind + ": " + p.Message,
 		})
 	}
-	for _, m := range s.Intent.Pods {
-		out = append(out, newPodFacts(policy, s, m).diagnose()...)
+	for i := range s.Intent.Pods {
+		out = append(out, newPodFacts(y, &s.Intent.Pods[i]).diagnose()...)
 	}
-	return append(out, strays(s)...)
+	return append(out, y.strays()...)
 }
 
 // strays are static pods that run without a manifest: an admin took it away,
 // or it cannot be read. They are listed and never touched.
-func strays(s *node.Snapshot) []finding {
+func (y *survey) strays() []finding {
 	var out []finding
 	seen := map[node.PodName]bool{}
-	for _, sb := range s.Runtime.Sandboxes {
-		if !sb.Static() || !sb.Ready || seen[sb.Pod] {
-			continue
-		}
-		if _, ok := s.Intent.Find(sb.Pod); ok {
+	for i := range y.snap.Runtime.Sandboxes {
+		sb := &y.snap.Runtime.Sandboxes[i]
+		if !sb.Ready || y.manifests[sb.Pod] || seen[sb.Pod] || !sb.Static() {
 			continue
 		}
 		seen[sb.Pod] = true
 		f := finding{key: Key{PodName: sb.Pod}, state: NoManifest, detail: "runs without a manifest"}
-		if s.Intent.Err != nil {
-			f.state, f.detail = Unknown, "manifests cannot be read: "+s.Intent.Err.Error()
+		if err := y.snap.Intent.Err; err != nil {
+			f.state, f.detail = Unknown, "manifests cannot be read: "+err.Error()
 		}
 		out = append(out, f)
 	}
@@ -68,37 +67,28 @@ func strays(s *node.Snapshot) []finding {
 
 // podFacts is everything one snapshot holds about one manifest's pod.
 type podFacts struct {
-	policy   config.Restart
-	snap     *node.Snapshot
-	manifest node.Manifest
-	view     node.PodView
-	viewed   bool
-	gates    Gates
-	backOff  BackOff
-	grace    time.Duration
+	*survey
+	manifest  *node.Manifest
+	sandboxes []*node.Sandbox
+	// view is the kubelet's; nil if there is none.
+	view  *node.PodView
+	grace time.Duration
 	// uid is the current generation's, or empty if it cannot be told.
 	uid string
 	// current is the active sandbox of that generation; nil if there is none.
 	current *node.Sandbox
 	// old are ready sandboxes of earlier generations.
-	old []node.Sandbox
+	old []*node.Sandbox
 }
 
-func newPodFacts(policy config.Restart, s *node.Snapshot, m node.Manifest) *podFacts {
-	p := &podFacts{policy: policy, snap: s, manifest: m}
-	p.gates = GatesOf(s.Settings.FeatureGates)
-	p.backOff = BackOffOf(p.gates, s.Settings.MaxContainerRestartPeriod)
-	p.view, p.viewed = s.Kubelet.View.Find(m.Name)
-	p.viewed = p.viewed && s.Kubelet.View.Known()
-	p.grace = graceOf(m.Pod)
-	sandboxes := s.Runtime.Of(m.Name)
-	p.uid = p.currentUID(sandboxes)
-	for i := range sandboxes {
-		sb := sandboxes[i]
+func newPodFacts(y *survey, m *node.Manifest) *podFacts {
+	p := &podFacts{survey: y, manifest: m, view: y.views[m.Name], sandboxes: y.sandboxes[m.Name], grace: graceOf(m.Pod)}
+	p.uid = p.currentUID()
+	for _, sb := range p.sandboxes {
 		switch {
 		case sb.UID == p.uid:
-			if p.current == nil || betterSandbox(sb, *p.current) {
-				p.current = &sb
+			if p.current == nil || betterSandbox(sb, p.current) {
+				p.current = sb
 			}
 		case sb.Ready && sb.Static() && p.uid != "":
 			p.old = append(p.old, sb)
@@ -108,7 +98,7 @@ func newPodFacts(policy config.Restart, s *node.Snapshot, m node.Manifest) *podF
 }
 
 // betterSandbox prefers a ready sandbox, then the later attempt.
-func betterSandbox(a, b node.Sandbox) bool {
+func betterSandbox(a, b *node.Sandbox) bool {
 	if a.Ready != b.Ready {
 		return a.Ready
 	}
@@ -126,16 +116,16 @@ func graceOf(pod *corev1.Pod) time.Duration {
 // hash is not re-computed: it differs between versions. In order: a UID in the
 // file, the kubelet's view, the only generation there is, and the only one
 // that is younger than the manifest.
-func (p *podFacts) currentUID(sandboxes []node.Sandbox) string {
+func (p *podFacts) currentUID() string {
 	if p.manifest.Pod.UID != "" {
 		return string(p.manifest.Pod.UID)
 	}
-	if p.viewed {
+	if p.view != nil {
 		return p.view.UID
 	}
 	younger := map[string]bool{}
 	older := map[string]bool{}
-	for _, sb := range sandboxes {
+	for _, sb := range p.sandboxes {
 		if sb.CreatedAt.After(p.manifest.Modified) {
 			younger[sb.UID] = true
 		} else {
@@ -164,7 +154,7 @@ func (p *podFacts) diagnose() []finding {
 		return []finding{{key: whole, state: Unknown, detail: "the runtime does not answer"}}
 	}
 	out := p.oldGenerations()
-	if p.viewed && p.view.Terminating {
+	if p.view != nil && p.view.Terminating {
 		return append(out, finding{key: whole, state: IntendedDown, detail: "the pod is terminating"})
 	}
 	if f, ok := p.notBegun(); ok {
@@ -179,7 +169,7 @@ func (p *podFacts) diagnose() []finding {
 
 func (p *podFacts) optedOut() bool {
 	off := p.manifest.Pod.Annotations[OptOut] == "off"
-	for _, sb := range p.snap.Runtime.Of(p.manifest.Name) {
+	for _, sb := range p.sandboxes {
 		off = off || sb.Annotations[OptOut] == "off"
 	}
 	return off
@@ -189,7 +179,7 @@ func (p *podFacts) target(sb *node.Sandbox) Target {
 	t := Target{Manifest: p.manifest.Path, Digest: p.manifest.Digest, Grace: p.grace, UID: p.uid}
 	if sb != nil {
 		t.SandboxID, t.UID = sb.ID, sb.UID
-		if g := sandboxGrace(*sb); g >= 0 {
+		if g := sandboxGrace(sb); g >= 0 {
 			t.Grace = g
 		}
 	}
@@ -198,7 +188,7 @@ func (p *podFacts) target(sb *node.Sandbox) Target {
 
 // sandboxGrace is the grace period that the kubelet wrote on the sandbox's
 // containers: that of its own generation. Negative if unknown.
-func sandboxGrace(sb node.Sandbox) time.Duration {
+func sandboxGrace(sb *node.Sandbox) time.Duration {
 	grace := time.Duration(-1)
 	for _, c := range sb.Containers {
 		grace = max(grace, c.Grace)
@@ -207,5 +197,3 @@ func sandboxGrace(sb node.Sandbox) time.Duration {
 }
 
 func since(n time.Duration) string { return n.Round(time.Second).String() }
-
-func quoted(format string, args ...any) string { return fmt.Sprintf(format, args...) }

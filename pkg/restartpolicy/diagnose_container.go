@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -74,14 +75,14 @@ func (p *podFacts) container(c *corev1.Container, always bool) finding {
 		return p.running(c, rec)
 	case node.ContainerExited:
 		if !always && AfterExit(&p.manifest.Pod.Spec, c, rec.ExitCode, p.gates) == RestartNo {
-			return p.find(c, IntendedDown, quoted("exit code %d: its restart policy wants it down", rec.ExitCode))
+			return p.find(c, IntendedDown, fmt.Sprintf("exit code %d: its restart policy wants it down", rec.ExitCode))
 		}
 		if always && p.finished() {
 			return p.find(c, IntendedDown, "the pod's containers are done")
 		}
 		return p.exited(c, rec)
 	}
-	if call, ok := p.call(rec.ID); ok {
+	if call, ok := p.lateCall(p.manifest.Name, rec.ID); ok {
 		return p.hung(c, call)
 	}
 	f := p.find(c, Husk, "created and not started")
@@ -106,11 +107,11 @@ func (p *podFacts) running(c *corev1.Container, rec node.Container) finding {
 	case rec.Process.Frozen:
 		return p.find(c, Frozen, "its cgroup is frozen: thaw it, or stop the container, by hand")
 	case rec.Process.Dead():
-		f := p.find(c, StaleRunning, quoted("the runtime says running, process %d is gone", rec.Process.PID))
+		f := p.find(c, StaleRunning, fmt.Sprintf("the runtime says running, process %d is gone", rec.Process.PID))
 		f.wait = p.policy.Deadlines.StaleRunning.Duration
 		return f
 	case rec.Process.State == node.ProcessGone || rec.Process.State == node.ProcessZombie:
-		return p.find(c, Unknown, quoted("process %d is gone, others of its cgroup live", rec.Process.PID))
+		return p.find(c, Unknown, fmt.Sprintf("process %d is gone, others of its cgroup live", rec.Process.PID))
 	}
 	return p.find(c, Healthy, "")
 }
@@ -123,7 +124,7 @@ func (p *podFacts) withoutRecord(c *corev1.Container) finding {
 		return f
 	}
 	f := p.find(c, Starting, "not created yet")
-	if p.viewed {
+	if p.view != nil {
 		f.detail += ": " + waitingReason(p.view)
 	}
 	return f
@@ -133,7 +134,7 @@ func (p *podFacts) withoutRecord(c *corev1.Container) finding {
 // answer is "in back-off" with a time by which a working kubelet has started
 // it; Judge calls it forgotten once that has passed.
 func (p *podFacts) exited(c *corev1.Container, rec node.Container) finding {
-	f := p.find(c, InBackOff, quoted("exited with code %d", rec.ExitCode))
+	f := p.find(c, InBackOff, fmt.Sprintf("exited with code %d", rec.ExitCode))
 	f.ladder = ladderFor(Forgotten)
 	wait := p.backOff.Wait(rec.Attempt)
 	st, viewed := p.status(c)
@@ -153,7 +154,7 @@ func (p *podFacts) exited(c *corev1.Container, rec node.Container) finding {
 			return p.startFailing(f, reason, st.State.Waiting.Message)
 		}
 	}
-	if call, ok := p.anyCall(); ok {
+	if call, ok := p.lateCall(p.manifest.Name, ""); ok {
 		return p.hung(c, call)
 	}
 	f.wait = p.downWait(wait)
@@ -163,7 +164,7 @@ func (p *podFacts) exited(c *corev1.Container, rec node.Container) finding {
 // downWait turns a back-off into the time after which a container that is
 // still down has been forgotten.
 func (p *podFacts) downWait(backOff time.Duration) time.Duration {
-	if !p.viewed {
+	if p.view == nil {
 		return backOff + resyncLimit + p.policy.Deadlines.Blind.Duration
 	}
 	if backOff == 0 {
@@ -173,7 +174,7 @@ func (p *podFacts) downWait(backOff time.Duration) time.Duration {
 }
 
 func (p *podFacts) status(c *corev1.Container) (corev1.ContainerStatus, bool) {
-	if !p.viewed || p.view.UID != p.uid {
+	if p.view == nil || p.view.UID != p.uid {
 		return corev1.ContainerStatus{}, false
 	}
 	return p.view.Status(c.Name)
@@ -210,49 +211,10 @@ func (p *podFacts) startFailing(f finding, reason, message string) finding {
 // long. A restart of the kubelet would make it worse: a kubelet that starts
 // while a call hangs looks after no pod at all.
 func (p *podFacts) hung(c *corev1.Container, call node.RuntimeCall) finding {
-	f := p.find(c, StartHung, quoted("runtime call %s (process %d) has been running for %s", call.Verb, call.PID, since(call.Age)))
+	f := p.find(c, StartHung, fmt.Sprintf("runtime call %s (process %d) has been running for %s", call.Verb, call.PID, since(call.Age)))
 	f.from = p.snap.Taken.Boot - call.Age
 	f.wait = p.policy.Deadlines.HungStart.Duration
 	return f
-}
-
-// call is a start-like call for one container that is past its time.
-func (p *podFacts) call(containerID string) (node.RuntimeCall, bool) {
-	for _, call := range startCalls(p.snap.Runtime.Calls) {
-		if call.ContainerID == containerID && call.Age > p.policy.Deadlines.HungCall.Duration {
-			return call, true
-		}
-	}
-	return node.RuntimeCall{}, false
-}
-
-// anyCall is a start-like call that is past its time and works for this pod,
-// or for a container that no record is known of: a creation in progress.
-func (p *podFacts) anyCall() (node.RuntimeCall, bool) {
-	owner := map[string]node.PodName{}
-	for _, sb := range p.snap.Runtime.Sandboxes {
-		owner[sb.ID] = sb.Pod
-		for _, c := range sb.Containers {
-			owner[c.ID] = sb.Pod
-		}
-	}
-	for _, call := range startCalls(p.snap.Runtime.Calls) {
-		pod, known := owner[call.ContainerID]
-		if call.Age > p.policy.Deadlines.HungCall.Duration && (!known || pod == p.manifest.Name) {
-			return call, true
-		}
-	}
-	return node.RuntimeCall{}, false
-}
-
-func startCalls(calls []node.RuntimeCall) []node.RuntimeCall {
-	var out []node.RuntimeCall
-	for _, c := range calls {
-		if c.Verb == "create" || c.Verb == "start" || c.Verb == "run" {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 func firstLine(s string) string {

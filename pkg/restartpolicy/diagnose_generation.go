@@ -14,8 +14,9 @@ func (p *podFacts) oldGenerations() []finding {
 		return nil
 	}
 	var out []finding
-	for i := range p.old {
-		sb := &p.old[i]
+	if len(p.old) > 0 {
+		// One at a time: the next look sees the rest.
+		sb := p.old[0]
 		t := p.target(sb)
 		out = append(out, finding{
 			key:    Key{PodName: p.manifest.Name},
@@ -25,7 +26,6 @@ func (p *podFacts) oldGenerations() []finding {
 			ladder: []StepKind{StopOldSandbox},
 			target: t,
 		})
-		break // one at a time: the next look sees the rest
 	}
 	return out
 }
@@ -35,7 +35,7 @@ func (p *podFacts) notBegun() (finding, bool) {
 	f := finding{key: Key{PodName: p.manifest.Name}, target: p.target(nil)}
 	dl := p.policy.Deadlines
 	switch {
-	case p.viewed && p.view.Phase == corev1.PodFailed && len(p.view.Statuses) == 0:
+	case p.view != nil && p.view.Phase == corev1.PodFailed && len(p.view.Statuses) == 0:
 		f.state, f.detail = Rejected, "the kubelet rejected it ("+p.view.Reason+") and does not retry"
 		f.wait, f.ladder = dl.Rejected.Duration, ladderFor(Rejected)
 	case p.current != nil:
@@ -43,7 +43,7 @@ func (p *podFacts) notBegun() (finding, bool) {
 	case len(p.olds()) > 0 && p.waits():
 		old := p.olds()[0]
 		f.state, f.ladder = WaitingForOld, ladderFor(WaitingForOld)
-		f.target = p.target(&old)
+		f.target = p.target(old)
 		f.target.UID = p.uid
 		f.detail = "the new revision waits for old UID " + short(old.UID)
 		f.wait = f.target.Grace + dl.NeverStarted.Duration
@@ -60,7 +60,7 @@ func (p *podFacts) notBegun() (finding, bool) {
 	default:
 		f.state, f.detail = NeverStarted, "the kubelet has not begun to run it"
 		f.wait, f.ladder = p.grace+dl.NeverStarted.Duration, ladderFor(NeverStarted)
-		if p.viewed && len(p.view.Statuses) > 0 {
+		if p.view != nil && len(p.view.Statuses) > 0 {
 			// The kubelet works on it: a sandbox that cannot be created, a
 			// volume that cannot be mounted. A restart cures none of them.
 			f.state, f.ladder = Starting, nil
@@ -72,12 +72,12 @@ func (p *podFacts) notBegun() (finding, bool) {
 
 // olds are the sandboxes that block a new generation: those of another UID
 // that are still ready, or any ready one while the current UID is unknown.
-func (p *podFacts) olds() []node.Sandbox {
+func (p *podFacts) olds() []*node.Sandbox {
 	if p.uid != "" {
 		return p.old
 	}
-	var out []node.Sandbox
-	for _, sb := range p.snap.Runtime.Of(p.manifest.Name) {
+	var out []*node.Sandbox
+	for _, sb := range p.sandboxes {
 		if sb.Ready && sb.Static() {
 			out = append(out, sb)
 		}
@@ -89,7 +89,7 @@ func (p *podFacts) olds() []node.Sandbox {
 // lists it without statuses; or, without a view, its sources are not ready and
 // the manifest is younger than every sandbox.
 func (p *podFacts) waits() bool {
-	if p.viewed {
+	if p.view != nil {
 		return len(p.view.Statuses) == 0
 	}
 	if !p.snap.Kubelet.View.SourcesNotReady {
@@ -103,7 +103,7 @@ func (p *podFacts) waits() bool {
 	return true
 }
 
-func (p *podFacts) hungStop(old node.Sandbox) (node.RuntimeCall, bool) {
+func (p *podFacts) hungStop(old *node.Sandbox) (node.RuntimeCall, bool) {
 	for _, call := range p.snap.Runtime.Calls {
 		if call.Age <= p.policy.Deadlines.HungCall.Duration || (call.Verb != "kill" && call.Verb != "delete") {
 			continue
@@ -121,7 +121,7 @@ func (p *podFacts) hungStop(old node.Sandbox) (node.RuntimeCall, bool) {
 }
 
 // firstExited names a container whose newest record has exited.
-func firstExited(sb node.Sandbox) (string, bool) {
+func firstExited(sb *node.Sandbox) (string, bool) {
 	last := ""
 	for _, c := range sb.Containers {
 		if c.Name == last {
@@ -135,7 +135,7 @@ func firstExited(sb node.Sandbox) (string, bool) {
 	return "", false
 }
 
-func waitingReason(v node.PodView) string {
+func waitingReason(v *node.PodView) string {
 	for _, s := range v.Statuses {
 		if w := s.State.Waiting; w != nil && w.Reason != "" {
 			return w.Reason

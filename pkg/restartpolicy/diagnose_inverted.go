@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,7 +48,7 @@ func (p *podFacts) invertedFinding(c *corev1.Container, newest, stale node.Conta
 		}
 		return p.exited(c, newest)
 	}
-	f := p.find(c, Inverted, quoted("attempt %d is dated later than attempt %d: the clock ran backwards", stale.Attempt, newest.Attempt))
+	f := p.find(c, Inverted, fmt.Sprintf("attempt %d is dated later than attempt %d: the clock ran backwards", stale.Attempt, newest.Attempt))
 	f.target.ContainerID, f.target.Attempt = stale.ID, stale.Attempt
 	f.wait = p.policy.Deadlines.Inverted.Duration
 	return f

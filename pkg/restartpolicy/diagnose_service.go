@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/config"
@@ -54,7 +55,7 @@ func diagnoseKubelet(policy config.Restart, s *node.Snapshot) finding {
 	case !s.Kubelet.Healthy:
 		return down("it does not answer its health check")
 	case u.Restarts > 0 && s.Taken.Boot-u.ProcessStarted < steadyAge:
-		return down(quoted("systemd has restarted it %d times, last %s ago", u.Restarts, since(s.Taken.Boot-u.ProcessStarted)))
+		return down(fmt.Sprintf("systemd has restarted it %d times, last %s ago", u.Restarts, since(s.Taken.Boot-u.ProcessStarted)))
 	case s.Kubelet.View.Known() && len(s.Kubelet.View.Pods) == 0 && len(s.Intent.Pods) > 0 && s.Intent.Err == nil:
 		return down("it runs and knows no pod, with manifests there: its start-up is blocked")
 	}

@@ -48,8 +48,8 @@ func (h History) next(s *node.Snapshot, findings []finding) History {
 	out := History{
 		BootID:    s.Host.BootID,
 		Offset:    time.Duration(s.Taken.Wall.UnixNano()) - s.Taken.Boot,
-		Faults:    map[string]Fault{},
-		Manifests: map[string]ManifestSeen{},
+		Faults:    make(map[string]Fault, len(findings)),
+		Manifests: make(map[string]ManifestSeen, len(s.Intent.Pods)),
 	}
 	fresh := h.BootID != s.Host.BootID
 	if fresh {
@@ -69,8 +69,10 @@ func (h History) nextManifests(s *node.Snapshot, fresh bool, out *History) {
 		out.Manifests = h.Manifests
 		return
 	}
-	for _, m := range s.Intent.Pods {
-		seen, ok := h.Manifests[m.Name.String()]
+	for i := range s.Intent.Pods {
+		m := &s.Intent.Pods[i]
+		name := m.Name.String()
+		seen, ok := h.Manifests[name]
 		if !ok || seen.Digest != m.Digest {
 			seen = ManifestSeen{Digest: m.Digest, Since: s.Taken.Boot}
 			if fresh {
@@ -78,13 +80,14 @@ func (h History) nextManifests(s *node.Snapshot, fresh bool, out *History) {
 				seen.Since = max(0, s.Taken.Boot-age)
 			}
 		}
-		out.Manifests[m.Name.String()] = seen
+		out.Manifests[name] = seen
 	}
 }
 
 func (h History) nextFaults(s *node.Snapshot, findings []finding, out *History) {
 	blind := map[node.PodName]bool{}
-	for _, f := range findings {
+	for i := range findings {
+		f := &findings[i]
 		if f.state == Unknown {
 			blind[f.key.PodName] = true
 			continue
@@ -127,7 +130,7 @@ func class(state State) string {
 }
 
 // faultID is the key of a fault: "class|namespace|pod|container".
-func faultID(f finding) string {
+func faultID(f *finding) string {
 	return class(f.state) + "|" + f.key.Namespace + "|" + f.key.Name + "|" + f.key.Container
 }
 
@@ -151,7 +154,7 @@ func splitID(id string) [4]string {
 
 // subject is what a fault is about: another container or generation is another
 // fault.
-func subject(f finding) string {
+func subject(f *finding) string {
 	switch class(f.state) {
 	case "down", string(StaleRunning):
 		return f.target.ContainerID + "/" + strconv.Itoa(int(f.target.Attempt))

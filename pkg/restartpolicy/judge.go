@@ -17,8 +17,13 @@ func Judge(policy config.Restart, s *node.Snapshot, h History) ([]Verdict, Histo
 func judge(policy config.Restart, s *node.Snapshot, h History, guards []guard) ([]Verdict, History) {
 	findings := diagnose(policy, s)
 	h = h.next(s, findings)
-	verdicts := make([]Verdict, 0, len(findings))
+	states := map[State]bool{}
 	for _, f := range findings {
+		states[f.state] = true
+	}
+	verdicts := make([]Verdict, 0, len(findings))
+	for i := range findings {
+		f := &findings[i]
 		fault := h.Faults[faultID(f)]
 		v := Verdict{
 			Key: f.key, State: f.state, Detail: f.detail,
@@ -33,7 +38,7 @@ func judge(policy config.Restart, s *node.Snapshot, h History, guards []guard) (
 			if v.State == InBackOff && s.Taken.Boot >= v.Due {
 				v.State = Forgotten
 			}
-			v.Guards = blocking(guards, scene{policy, s, h, f, findings})
+			v.Guards = blocking(guards, &scene{policy, s, h, f, fault, states})
 		}
 		verdicts = append(verdicts, v)
 	}
@@ -41,7 +46,7 @@ func judge(policy config.Restart, s *node.Snapshot, h History, guards []guard) (
 }
 
 // due is when a step may be taken about a finding.
-func due(policy config.Restart, f finding, fault Fault) time.Duration {
+func due(policy config.Restart, f *finding, fault Fault) time.Duration {
 	from := fault.Since
 	if f.from > 0 {
 		from = f.from
