@@ -10,7 +10,7 @@ type scene struct {
 	policy  config.Restart
 	snap    *node.Snapshot
 	history History
-	finding finding
+	finding *finding
 	fault   Fault
 	// states are those that occur anywhere on the node.
 	states map[State]bool
