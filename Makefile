@@ -23,7 +23,7 @@ build: ## build the node binary into _output/
 	$(BUILD) -o $(OUT)/nodekeeper ./cmd/nodekeeper
 
 demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
-	@cd test && $(GO) run ./demo $(DEMO)
+	@cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) run ./demo $(DEMO)
 
 test: lint test-unit prepare test-differential test-e2e ## everything but the slow cases, on real components (root)
 

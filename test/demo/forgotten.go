@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"time"
+)
+
+// brokenFor is how long the demo leaves the fault alone before the agent is
+// started.
+const brokenFor = 45 * time.Second
+
+// forgotten is the original report: the API server does not answer, the
+// manifest is changed, and a container of the old revision dies.
+func forgotten(d *demo) error {
+	d.say("node %s: kubelet 1.37.2 and CRI-O 1.34.0 run; the API server does not answer", d.box.Name)
+	if err := d.put("1"); err != nil {
+		return err
+	}
+	old, err := d.running("", "main")
+	if err != nil {
+		return err
+	}
+	side, err := d.running("", "side")
+	if err != nil {
+		return err
+	}
+	d.say("static pod app, revision 1: main and side run")
+	if err := d.box.PutManifest("app.yaml", manifest("2")); err != nil {
+		return err
+	}
+	d.say("its manifest is changed to revision 2")
+	if err := d.pause(5 * time.Second); err != nil {
+		return err
+	}
+	if err := d.box.KillContainer(d.ctx, old.ID); err != nil {
+		return err
+	}
+	d.say("container main of revision 1 crashes")
+	if err := d.stuck(old.ID); err != nil {
+		return err
+	}
+	if err := d.startAgent(); err != nil {
+		return err
+	}
+	fresh, err := d.watch(3*time.Minute, old.ID, func() (bool, error) {
+		records, err := d.box.ContainerRecords(d.ctx, "app-node1")
+		for _, r := range records {
+			if r.ID == side.ID && r.Running() {
+				return false, err
+			}
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	if fresh.PodUID == old.PodUID {
+		return errors.New("main runs again, but still as revision 1")
+	}
+	d.say("main runs as revision 2 (attempt %d), side too; the old sandbox is stopped", fresh.Attempt)
+	return d.saved()
+}
+
+// stuck shows for a while that nobody restarts the container.
+func (d *demo) stuck(deadID string) error {
+	var last string
+	for end := time.Now().Add(brokenFor); time.Now().Before(end); {
+		if err := d.pause(5 * time.Second); err != nil {
+			return err
+		}
+		if c, err := d.box.RunningContainer(d.ctx, "app-node1", "main"); err == nil && c.ID != deadID {
+			return errors.New("the kubelet restarted it: the bug did not show")
+		}
+		_, body, err := d.box.ContainerLogs(d.ctx, "kube-system", "app-node1", "main", false)
+		if err != nil {
+			return err
+		}
+		health := "ok"
+		if err := d.box.Healthz(d.ctx); err != nil {
+			health = err.Error()
+		}
+		if line := "kubelet: " + strings.TrimSpace(body) + "; healthz: " + health; line != last {
+			last = line
+			d.say("%s", line)
+		}
+	}
+	if !strings.Contains(last, "is not available; healthz: ok") {
+		return errors.New("not the error of the original report: " + last)
+	}
+	d.say("still down after %v, and it stays so: no agent runs", brokenFor)
+	return nil
+}
+
+// saved prints the dead container's last words from the evidence.
+func (d *demo) saved() error {
+	out, _, err := d.box.Exec(d.ctx, "sh", "-c", "ls -d /var/log/nodekeeper/acts/*restart-kubelet* && tail -qn1 $(find /var/log/nodekeeper -name '*main*.log' | head -1)")
+	if err != nil || strings.TrimSpace(out) == "" {
+		return errors.New("the log of the dead container was not saved")
+	}
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		d.say("saved before the act: %s", line)
+	}
+	return nil
+}

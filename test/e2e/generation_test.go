@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+	"github.com/nodekeeper/nodekeeper/test/node"
+)
+
+// The case that started it: the API server has not answered since the kubelet
+// started, the manifest changes, and a container of the old revision dies.
+func TestForgottenWhileNewRevisionWaits(t *testing.T) {
+	labelled(t, repair, disruptive)
+	s := stage(t, node.Options{Kubeconfig: node.APIClosed})
+	s.run(app("1"))
+	s.agent()
+	oldSide := s.running("app", "side")
+	s.put(app("2"))
+	time.Sleep(5 * time.Second)
+	dead := s.kill("app", "main")
+
+	_, body, err := s.box.ContainerLogs(s.ctx, "kube-system", "app-node1", "main", false)
+	s.must(err, "container logs")
+	if !strings.Contains(body, `container "main" in pod "app-node1" is not available`) {
+		t.Fatalf("not the fault of the original report: %q", body)
+	}
+	s.must(s.box.Healthz(s.ctx), "healthz")
+	s.say("kubelet: %s; healthz: ok", strings.TrimSpace(body))
+
+	renewed := s.back(3*time.Minute, "app", dead)
+	if renewed.PodUID == dead.PodUID {
+		t.Fatalf("still the old revision")
+	}
+	s.eventually(time.Minute, "the old sandbox is stopped", func() bool {
+		records, err := s.box.ContainerRecords(s.ctx, "app-node1")
+		s.must(err, "list containers")
+		for _, r := range records {
+			if r.ID == oldSide.ID && r.Running() {
+				return false
+			}
+		}
+		return true
+	})
+	s.eventually(time.Minute, "the status is healthy", func() bool {
+		return s.says(restartpolicy.Healthy, "main") && !s.says(restartpolicy.TwoGenerations, "")
+	})
+	s.untouched(renewed)
+	s.wantActs(restartpolicy.RestartKubelet, restartpolicy.StopOldSandbox)
+	for _, a := range s.acts() {
+		if a.Result != restartpolicy.ResultHealed {
+			t.Errorf("%s: result %s, want healed: %s", a.Kind, a.Result, a.Detail)
+		}
+	}
+	s.evidence("app", "main")
+}
+
+// The kubelet deletes the old generation once its API server answers: nothing
+// is left to do, and nothing is done.
+func TestAPIServerComesBackByItself(t *testing.T) {
+	labelled(t, quiet)
+	s := stage(t, node.Options{Kubeconfig: node.APIClosed, API: true})
+	s.run(app("1"))
+	s.agent()
+	s.put(app("2"))
+	time.Sleep(5 * time.Second)
+	dead := s.kill("app", "main")
+	s.eventually(time.Minute, "the agent sees it", func() bool { return s.says(restartpolicy.WaitingForOld, "app") })
+	s.must(s.box.OpenAPI(s.ctx), "open the API port")
+	s.say("API server answers")
+	s.back(2*time.Minute, "app", dead)
+	s.throughout(90*time.Second, "no act", s.noActs)
+	s.evidence("app", "main")
+}
+
+// A rejected pod is retried with growing gaps while the cause stays, and runs
+// once it has passed.
+func TestRejectedAtAdmission(t *testing.T) {
+	labelled(t, repair)
+	s := stage(t, node.Options{KubeletConfig: func(c map[string]any) { c["maxPods"] = 1 }})
+	s.run(app("1"))
+	second := podSpec{name: "second", containers: []container{{name: "main"}}}
+	s.put(second)
+	s.agent("rejectedGaps: [30s, 60s, 5m]", "deadlines: {rejected: 10s}")
+	appMain := s.running("app", "main")
+	s.eventually(30*time.Second, "the rejection is seen", func() bool { return s.says(restartpolicy.Rejected, "second") })
+	s.eventually(3*time.Minute, "it was retried twice", func() bool {
+		return s.kinds() == "restart-kubelet restart-kubelet"
+	})
+	acts := s.acts()
+	if gap := acts[1].Began.Boot - acts[0].Began.Boot; gap < 30*time.Second {
+		t.Errorf("second retry after %v, want at least 30s", gap)
+	}
+	s.untouched(appMain)
+	s.must(s.box.RemoveManifest("app.yaml"), "remove app")
+	s.eventually(4*time.Minute, "second runs", func() bool {
+		_, err := s.box.RunningContainer(s.ctx, "second-node1", "main")
+		return err == nil
+	})
+}
+
+// evidence fails unless the log of a dead container was saved.
+func (s *scene) evidence(pod, container string) {
+	s.Helper()
+	out, _, err := s.box.Exec(s.ctx, "find", "/var/log/nodekeeper", "-name", "*"+container+"*.log", "-size", "+0")
+	s.must(err, "find evidence")
+	if !strings.Contains(out, pod) {
+		s.Fatalf("no saved log of %s/%s: %q", pod, container, out)
+	}
+	s.say("saved: %s", strings.ReplaceAll(strings.TrimSpace(out), "\n", ", "))
+}

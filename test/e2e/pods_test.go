@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/test/node"
+)
+
+// container is one container of a test pod: its name, workload flags, and more
+// YAML lines.
+type container struct {
+	name string
+	args []string
+	more []string
+}
+
+// podSpec is a static pod for a manifest.
+type podSpec struct {
+	name       string
+	revision   string
+	policy     string // restartPolicy, default Always
+	grace      int    // seconds, default 5
+	more       []string
+	init       []container
+	containers []container
+}
+
+// app is the usual pod: two containers that live until they are told to end.
+func app(revision string) podSpec {
+	return podSpec{name: "app", revision: revision, containers: []container{{name: "main"}, {name: "side"}}}
+}
+
+func (p podSpec) manifest() []byte {
+	var b strings.Builder
+	grace := p.grace
+	if grace == 0 {
+		grace = 5
+	}
+	policy := p.policy
+	if policy == "" {
+		policy = "Always"
+	}
+	fmt.Fprintf(&b, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: %s\n  namespace: kube-system\n  labels: {revision: %q}\n", p.name, p.revision)
+	for _, l := range p.more {
+		fmt.Fprintf(&b, "  %s\n", l)
+	}
+	fmt.Fprintf(&b, "spec:\n  hostNetwork: true\n  restartPolicy: %s\n  terminationGracePeriodSeconds: %d\n", policy, grace)
+	b.WriteString("  volumes: [{name: flags, hostPath: {path: /var/flags, type: DirectoryOrCreate}}]\n")
+	writeContainers(&b, "initContainers", p.init)
+	writeContainers(&b, "containers", p.containers)
+	return []byte(b.String())
+}
+
+func writeContainers(b *strings.Builder, field string, list []container) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "  %s:\n", field)
+	for _, c := range list {
+		fmt.Fprintf(b, "  - name: %s\n    image: localhost/nodekeeper/workload:latest\n    imagePullPolicy: Never\n", c.name)
+		b.WriteString("    volumeMounts: [{name: flags, mountPath: /var/flags}]\n")
+		if len(c.args) > 0 {
+			fmt.Fprintf(b, "    args: [%s]\n", `"`+strings.Join(c.args, `", "`)+`"`)
+		}
+		for _, l := range c.more {
+			fmt.Fprintf(b, "    %s\n", l)
+		}
+	}
+}
+
+// put writes the pod's manifest.
+func (s *scene) put(p podSpec) {
+	s.Helper()
+	s.must(s.box.PutManifest(p.name+".yaml", p.manifest()), "put manifest "+p.name)
+}
+
+// run puts a pod and waits until all of its containers run.
+func (s *scene) run(p podSpec) {
+	s.Helper()
+	s.put(p)
+	for _, c := range p.containers {
+		s.eventually(90*time.Second, p.name+"/"+c.name+" runs", func() bool {
+			_, err := s.box.RunningContainer(s.ctx, p.name+"-node1", c.name)
+			return err == nil
+		})
+	}
+}
+
+// running returns the running container of a pod.
+func (s *scene) running(pod, name string) node.Container {
+	s.Helper()
+	c, err := s.box.RunningContainer(s.ctx, pod+"-node1", name)
+	s.must(err, "find container "+name)
+	return c
+}
+
+// kill crashes a container and returns the record that died.
+func (s *scene) kill(pod, name string) node.Container {
+	s.Helper()
+	c := s.running(pod, name)
+	s.must(s.box.KillContainer(s.ctx, c.ID), "kill "+name)
+	s.say("killed %s/%s", pod, name)
+	return c
+}
+
+// back waits until another container of that name runs.
+func (s *scene) back(limit time.Duration, pod string, dead node.Container) node.Container {
+	s.Helper()
+	var c node.Container
+	s.eventually(limit, fmt.Sprintf("%s/%s runs again", pod, dead.Name), func() bool {
+		var err error
+		c, err = s.box.RunningContainer(s.ctx, pod+"-node1", dead.Name)
+		return err == nil && c.ID != dead.ID
+	})
+	return c
+}
+
+// untouched fails unless this very container still runs.
+func (s *scene) untouched(c node.Container) {
+	s.Helper()
+	records, err := s.box.ContainerRecords(s.ctx, "")
+	s.must(err, "list containers")
+	for _, r := range records {
+		if r.ID == c.ID && r.Running() {
+			return
+		}
+	}
+	s.Fatalf("sibling %s (%s) was touched", c.Name, c.ID)
+}

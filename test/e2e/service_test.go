@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+	"github.com/nodekeeper/nodekeeper/test/node"
+)
+
+// CRI-O is stopped: it is named as the cause, and the kubelet is not restarted
+// first.
+func TestRuntimeHangs(t *testing.T) {
+	labelled(t, repair, disruptive)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent()
+	main, side := s.running("app", "main"), s.running("app", "side")
+	s.must(s.box.SignalUnit(s.ctx, node.CRIO, syscall.SIGSTOP), "stop crio")
+	s.must(s.box.Signal(s.ctx, main.PID, syscall.SIGKILL), "kill main")
+	s.say("CRI-O stopped, main killed")
+	s.eventually(time.Minute, "crio.service is named", func() bool { return s.says(restartpolicy.RuntimeDown, "crio.service") })
+	s.back(3*time.Minute, "app", main)
+	s.untouched(side)
+	s.wantActs(restartpolicy.RestartRuntime)
+}
+
+// The kubelet is stopped by a signal: systemd says active, nobody answers.
+func TestKubeletHangs(t *testing.T) {
+	labelled(t, repair, disruptive)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent()
+	side := s.running("app", "side")
+	s.must(s.box.SignalUnit(s.ctx, node.Kubelet, syscall.SIGSTOP), "stop kubelet")
+	dead := s.kill("app", "main")
+	s.back(2*time.Minute, "app", dead)
+	s.untouched(side)
+	s.wantActs(restartpolicy.RestartKubelet)
+}
+
+// A kubelet that cannot start is restarted within its budget; then the breaker
+// opens, and the status says so.
+func TestKubeletCrashLoops(t *testing.T) {
+	labelled(t, repair, disruptive)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent("steps: {restartKubelet: {gap: 20s, gapMax: 40s, settle: 15s, timeout: 20s, perHour: 2}}", "deadlines: {kubeletDown: 30s}")
+	_, err := s.box.Systemctl(s.ctx, "stop", "kubelet")
+	s.must(err, "stop kubelet")
+	s.must(s.box.WriteFile("/var/lib/kubelet/cpu_manager_state", []byte(`{"policyName":"none","defaultCpuSet":"","checksum":1}`), 0o600), "corrupt the state")
+	_, _ = s.box.Systemctl(s.ctx, "start", "kubelet")
+	s.eventually(3*time.Minute, "two restarts were tried", func() bool { return s.kinds() == "restart-kubelet restart-kubelet" })
+	s.eventually(90*time.Second, "the budget holds it", func() bool {
+		out, _, _ := s.box.Exec(s.ctx, node.AgentProgram, "status", "-o", "wide")
+		return strings.Contains(out, "budget:restart-kubelet")
+	})
+	s.throughout(30*time.Second, "no further act", func() error { s.wantActs(restartpolicy.RestartKubelet, restartpolicy.RestartKubelet); return nil })
+	s.must(s.box.RemoveFile("/var/lib/kubelet/cpu_manager_state"), "mend it")
+	s.eventually(time.Minute, "the kubelet is healthy", func() bool { return s.says(restartpolicy.Healthy, "kubelet.service") })
+}
+
+// An admin's systemctl stop is respected, whatever else is broken.
+func TestKubeletStoppedByAdmin(t *testing.T) {
+	labelled(t, quiet, disruptive)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent("deadlines: {firstCrash: 20s, kubeletDown: 10s, blind: 10s, staleRunning: 10s}", "looks: 1")
+	_, err := s.box.Systemctl(s.ctx, "stop", "kubelet")
+	s.must(err, "stop kubelet")
+	s.kill("app", "main")
+	s.must(s.box.KillMonitorAndInit(s.ctx, s.running("app", "side").ID), "kill side and its monitor")
+	s.throughout(90*time.Second, "no act", s.noActs)
+	if !s.says(restartpolicy.IntendedDown, "kubelet.service") {
+		t.Errorf("the status does not say that the kubelet was stopped")
+	}
+}
+
+// CRI-O restarted and the box rebooted: everything comes back by itself.
+func TestRuntimeRestartAndReboot(t *testing.T) {
+	labelled(t, quiet, disruptive)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent()
+	_, err := s.box.Systemctl(s.ctx, "restart", "crio")
+	s.must(err, "restart crio")
+	s.throughout(45*time.Second, "no act after CRI-O's restart", s.noActs)
+	s.must(s.box.Reboot(s.ctx), "reboot")
+	s.say("rebooted")
+	s.eventually(2*time.Minute, "main runs again", func() bool {
+		_, err := s.box.RunningContainer(s.ctx, "app-node1", "main")
+		return err == nil
+	})
+	s.throughout(150*time.Second, "no act after the reboot", s.noActs)
+}
