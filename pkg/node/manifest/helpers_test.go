@@ -1,0 +1,59 @@
+package manifest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+)
+
+// manifestOf returns a manifest; the mark is a label that tells two apart.
+func manifestOf(name, namespace, mark string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata: {name: %q, namespace: %q, labels: {mark: %q}}
+spec: {containers: [{name: main, image: "example.test/main:1"}]}
+`, name, namespace, mark)
+}
+
+func write(t testing.TB, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func link(t testing.TB, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func onlyPod(t testing.TB, intent node.Intent) node.Manifest {
+	t.Helper()
+	if intent.Err != nil || len(intent.Pods) != 1 {
+		t.Fatalf("error %v, pods %+v, problems %+v", intent.Err, intent.Pods, intent.Problems)
+	}
+	return intent.Pods[0]
+}
+
+func onlyPodOf(t testing.TB, intent node.Intent, name string) {
+	t.Helper()
+	if m := onlyPod(t, intent); m.Name.String() != name {
+		t.Fatalf("pod %s, want %s", m.Name, name)
+	}
+}
+
+func problemsOf(intent node.Intent, kind string) (found []node.ManifestProblem) {
+	for _, p := range intent.Problems {
+		if p.Kind == kind {
+			found = append(found, p)
+		}
+	}
+	return found
+}
