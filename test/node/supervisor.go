@@ -2,6 +2,7 @@ package node
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,17 +10,21 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
+
+// errDown is for a box that will not come back.
+var errDown = errors.New("the box is down")
 
 // supervisor is the process that holds a box: see cmd/supervise.
 type supervisor struct {
 	command *exec.Cmd
 	stdin   io.WriteCloser // its end is the box's end
-	nspawn  int
-	done    chan struct{} // closed when the process has ended
-	err     error         // set before done is closed
+	nspawn  atomic.Int64   // another one after each reboot
+	done    chan struct{}  // closed when the process has ended
+	err     error          // set before done is closed
 	console string
 }
 
@@ -44,16 +49,20 @@ func startSupervisor(program, dir string) (*supervisor, error) {
 	if err := s.command.Start(); err != nil {
 		return nil, err
 	}
-	line, readErr := bufio.NewReader(stdout).ReadString('\n')
-	go func() {
-		s.err = s.command.Wait()
-		close(s.done)
-	}()
-	if s.nspawn, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
-		stopErr := s.stop()
-		return nil, fmt.Errorf("no box came up (%v, %v): %s", readErr, stopErr, s.consoleEnd())
-	}
+	go s.watch(stdout)
 	return s, nil
+}
+
+// watch notes each nspawn that the supervisor names, until the supervisor ends.
+func (s *supervisor) watch(stdout io.Reader) {
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if pid, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
+			s.nspawn.Store(pid)
+		}
+	}
+	s.err = s.command.Wait()
+	close(s.done)
 }
 
 // stop ends the box and waits for it.
@@ -74,7 +83,7 @@ func (s *supervisor) stop() error {
 // leader is the process ID, seen from outside, of the box's PID 1. It is
 // another one after each reboot.
 func (s *supervisor) leader() (int, error) {
-	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.nspawn))
+	children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.nspawn.Load()))
 	for _, file := range children {
 		text, _ := os.ReadFile(file)
 		for _, word := range strings.Fields(string(text)) {
@@ -86,7 +95,7 @@ func (s *supervisor) leader() (int, error) {
 	}
 	select {
 	case <-s.done:
-		return 0, fmt.Errorf("the box is down: %s", s.consoleEnd())
+		return 0, fmt.Errorf("%w: %s", errDown, s.consoleEnd())
 	default:
 		return 0, fmt.Errorf("the box has no PID 1 yet")
 	}

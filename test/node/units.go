@@ -127,5 +127,7 @@ After=box-etcd.service
 [Service]
 Type=notify
 ExecStart=` + strings.Join(apiServerCommand(), " ") + `
+# It would wait a minute for its watchers to leave.
+TimeoutStopSec=2
 `
 }

@@ -9,8 +9,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// poll calls look each 100 ms until it returns no error or ctx ends; the last
-// error is part of the one returned.
+// poll calls look each 100 ms until it returns no error, ctx ends or the box is
+// down; the last error is part of the one returned.
 func poll(ctx context.Context, what string, look func() error) error {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -18,6 +18,9 @@ func poll(ctx context.Context, what string, look func() error) error {
 		err := look()
 		if err == nil {
 			return nil
+		}
+		if errors.Is(err, errDown) {
+			return fmt.Errorf("waiting for %s: %w", what, err)
 		}
 		select {
 		case <-ticker.C:

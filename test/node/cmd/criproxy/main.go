@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/nodekeeper/nodekeeper/test/node/fault"
@@ -80,11 +79,9 @@ func (p *proxy) handle(_ any, kubelet grpc.ServerStream) error {
 	if err := p.misbehave(kubelet.Context(), path.Base(method), request); err != nil {
 		return err
 	}
-	ctx := kubelet.Context()
-	if md, ok := metadata.FromIncomingContext(ctx); ok {
-		ctx = metadata.NewOutgoingContext(ctx, md.Copy())
-	}
-	ctx, cancel := context.WithCancel(ctx)
+	// Its deadline is passed on, its headers are not: CRI has none, and those
+	// of the connection itself would be refused.
+	ctx, cancel := context.WithCancel(kubelet.Context())
 	defer cancel()
 	description := &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}
 	runtime, err := p.cri.NewStream(ctx, description, method)

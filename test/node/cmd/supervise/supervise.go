@@ -14,7 +14,7 @@ import (
 	"github.com/nodekeeper/nodekeeper/test/node/host"
 )
 
-// supervise prints the process ID of systemd-nspawn when it runs.
+// supervise prints the process ID of systemd-nspawn each time the box boots.
 func supervise(dir string) error {
 	var spec host.Spec
 	data, err := os.ReadFile(filepath.Join(dir, "spec.json"))
@@ -43,9 +43,17 @@ func supervise(dir string) error {
 	return errors.Join(boxErr, removeErr)
 }
 
+// rebootStatus is systemd-nspawn's exit status when the box asks for a reboot
+// and nspawn may not do it by itself (--keep-unit).
+const rebootStatus = 133
+
 // boot runs on the thread with the private mount namespace until the box is
-// down.
+// down for good.
 func boot(spec host.Spec, group string) error {
+	// nspawn leaves folders in /run.
+	if err := syscall.Mount("tmpfs", "/run", "tmpfs", 0, "mode=755"); err != nil {
+		return fmt.Errorf("cover /run: %w", err)
+	}
 	plan, err := host.PlanCgroups()
 	if err != nil {
 		return err
@@ -53,23 +61,48 @@ func boot(spec host.Spec, group string) error {
 	if err := plan.Mount(); err != nil {
 		return err
 	}
-	if err := plan.Create(group); err != nil {
-		return err
-	}
 	root := filepath.Join(spec.Dir, "root")
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", spec.Template, filepath.Join(spec.Dir, "upper"), filepath.Join(spec.Dir, "work"))
 	if err := syscall.Mount("overlay", root, "overlay", 0, options); err != nil {
 		return fmt.Errorf("mount the box's root: %w", err)
 	}
+	stopped := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(stopped)
+	}()
+	for {
+		if err := plan.Create(group); err != nil {
+			return err
+		}
+		status, runErr := runNspawn(spec, root, plan.Procs(group), stopped)
+		// The box's PID 1 may outlive nspawn.
+		if err := plan.Remove(group); err != nil {
+			return err
+		}
+		select {
+		case <-stopped:
+			return nil
+		default:
+		}
+		if runErr != nil || status != rebootStatus {
+			return runErr
+		}
+	}
+}
+
+// runNspawn prints nspawn's process ID and returns its exit status. It is
+// killed when stopped is closed.
+func runNspawn(spec host.Spec, root string, groups []string, stopped <-chan struct{}) (int, error) {
 	nspawn, err := exec.LookPath("systemd-nspawn")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	args := append([]string{"enter"}, plan.Procs(group)...)
+	args := append([]string{"enter"}, groups...)
 	args = append(args, "--", nspawn)
 	command := exec.Command(self, append(args, nspawnArgs(spec, root)...)...)
 	// Without the first, runc cannot join a session keyring.
@@ -79,29 +112,29 @@ func boot(spec host.Spec, group string) error {
 	// The parent is this thread, which lives as long as the supervisor.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
 	if err := command.Start(); err != nil {
-		return fmt.Errorf("start systemd-nspawn: %w", err)
+		return 0, fmt.Errorf("start systemd-nspawn: %w", err)
 	}
 	fmt.Println(command.Process.Pid)
+	ended := make(chan struct{})
+	defer close(ended)
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		_ = command.Process.Kill()
+		select {
+		case <-stopped:
+			_ = command.Process.Kill()
+		case <-ended:
+		}
 	}()
 	err = command.Wait()
-	if err := plan.Remove(group); err != nil {
-		return err
+	status := command.ProcessState.ExitCode()
+	if err != nil && status != rebootStatus {
+		return status, fmt.Errorf("systemd-nspawn: %w", err)
 	}
-	if state := command.ProcessState; state != nil && state.Sys().(syscall.WaitStatus).Signaled() {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("systemd-nspawn: %w", err)
-	}
-	return nil
+	return status, nil
 }
 
 func nspawnArgs(spec host.Spec, root string) []string {
 	args := []string{
-		"--directory=" + root, "--boot", "--register=no", "--keep-unit", "--private-users=no",
+		"--directory=" + root, "--machine=" + filepath.Base(spec.Dir), "--boot", "--register=no", "--keep-unit", "--private-users=no",
 		"--capability=all", "--private-network", "--link-journal=no", "--resolv-conf=off", "--timezone=off",
 		"--console=pipe", "--hostname=" + spec.Hostname, "--bind=/dev/kmsg",
 	}
