@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/agent/status"
+	"github.com/nodekeeper/nodekeeper/pkg/remedy"
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+)
+
+// actSlack is what an act may take beyond its own time-out and its looks:
+// remedy's time for evidence, and some air.
+const actSlack = 30 * time.Second
+
+// act carries out one step between its two lines in the journal. It tells
+// whether something may have been done, so that a look should follow at once.
+func (a *Agent) act(ctx context.Context, step restartpolicy.Step) (done bool) {
+	if ctx.Err() != nil {
+		return false
+	}
+	entry, err := a.journal.Begin(a.entry(step, restartpolicy.ResultStarted))
+	a.changes.trouble("journal", err)
+	if err != nil {
+		// An act that is not on record would not count against any budget.
+		a.withheld = "the journal cannot be written: " + err.Error()
+		return false
+	}
+	bound := step.Timeout + actSlack + 3*a.Config.LookTimeout.Duration
+	a.publish(&status.Acting{
+		ID: entry.ID, Step: step.Kind, AtMostSeconds: int64(bound / time.Second),
+		Namespace: step.Key.Namespace, Pod: step.Key.Name, Container: step.Key.Container,
+	})
+	a.Logger.Debug("act begins", "id", entry.ID, "step", step.Kind, "key", step.Key.String())
+
+	a.manager.acting(bound)
+	stop := context.AfterFunc(ctx, func() { a.manager.stopping(bound) })
+	outcome := a.do(ctx, step)
+	stop()
+	a.manager.acted()
+
+	entry.Finished = a.Clock.Now()
+	entry.Result, entry.Detail, entry.Evidence = outcome.Result, outcome.Detail, outcome.Evidence
+	a.changes.trouble("journal", a.journal.Update(entry))
+	a.changes.act("act", entry)
+	a.refused(entry)
+	a.publish(nil)
+	return entry.Result != restartpolicy.ResultRefused
+}
+
+// do lets the remedy act, unless the agent was told to stop while the act was
+// announced.
+func (a *Agent) do(ctx context.Context, step restartpolicy.Step) remedy.Outcome {
+	if ctx.Err() != nil {
+		return remedy.Outcome{Result: restartpolicy.ResultRefused, Detail: "the agent was told to stop"}
+	}
+	outcome := a.Remedy.Do(ctx, step)
+	if outcome.Result == "" {
+		outcome.Result = restartpolicy.ResultFailed
+	}
+	return outcome
+}
+
+// announce enters an act that would have been taken.
+func (a *Agent) announce(step restartpolicy.Step) {
+	entry := a.entry(step, restartpolicy.ResultDryRun)
+	entry.Finished = entry.Began
+	entry, err := a.journal.Begin(entry)
+	a.changes.trouble("journal", err)
+	if err == nil {
+		a.changes.act("act", entry)
+	}
+	a.publish(nil)
+}
+
+func (a *Agent) entry(step restartpolicy.Step, result restartpolicy.Result) restartpolicy.Act {
+	return restartpolicy.Act{BootID: a.last.snap.Host.BootID, Step: step, Began: a.Clock.Now(), Result: result}
+}

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+)
+
+// changes logs what has changed since the last look, once each, and nothing
+// that has not.
+type changes struct {
+	log *slog.Logger
+	// states are the verdicts of each key, joined: a pod may have two.
+	states map[restartpolicy.Key]string
+	// troubles are what was told to be wrong.
+	troubles map[string]bool
+}
+
+func newChanges(log *slog.Logger) *changes {
+	return &changes{log: log, states: map[restartpolicy.Key]string{}, troubles: map[string]bool{}}
+}
+
+// verdicts logs changes of verdict. What is well when it is first seen is not
+// worth a line; nor are the unknown verdicts of all pods while the runtime does
+// not answer, which is told once for the runtime.
+func (c *changes) verdicts(s *node.Snapshot, verdicts []restartpolicy.Verdict) {
+	now := map[restartpolicy.Key]string{}
+	details := map[restartpolicy.Key]restartpolicy.Verdict{}
+	var order []restartpolicy.Key
+	for _, v := range verdicts {
+		state := string(v.State)
+		if was, ok := c.states[v.Key]; ok && v.State == restartpolicy.Unknown && s.Runtime.Err != nil {
+			state = was
+		}
+		if before, ok := now[v.Key]; ok {
+			now[v.Key] = before + "+" + state
+			continue
+		}
+		now[v.Key], details[v.Key] = state, v
+		order = append(order, v.Key)
+	}
+	for _, key := range order {
+		v, was := details[key], c.states[key]
+		if now[key] == was || was == "" && well(v.State) {
+			continue
+		}
+		c.log.Info("verdict changed", "namespace", key.Namespace, "pod", key.Name, "container", key.Container,
+			"verdict", now[key], "was", was, "detail", v.Detail,
+			"attempt", v.Target.Attempt, "containerID", v.Target.ContainerID)
+	}
+	for key, was := range c.states {
+		if _, ok := now[key]; !ok && !gone(was) {
+			c.log.Info("verdict changed", "namespace", key.Namespace, "pod", key.Name, "container", key.Container,
+				"verdict", "", "was", was)
+		}
+	}
+	c.states = now
+}
+
+func well(state restartpolicy.State) bool {
+	return state == restartpolicy.Healthy || state == restartpolicy.IntendedDown || state == restartpolicy.Excluded
+}
+
+// gone tells verdicts whose end is no news.
+func gone(was string) bool {
+	return strings.Contains(was, string(restartpolicy.NoManifest)) || well(restartpolicy.State(was))
+}
+
+// sources logs what can be seen no longer, and what can be seen again. The
+// kubelet's view is not among them: its adapter tells.
+func (c *changes) sources(s *node.Snapshot) {
+	c.trouble("container runtime (CRI)", s.Runtime.Err)
+	c.trouble("manifest directory", s.Intent.Err)
+	c.trouble("kubelet configuration", s.Settings.Err)
+	c.trouble("kubelet unit", s.Kubelet.Unit.Err)
+	c.trouble("runtime unit", s.Runtime.Unit.Err)
+	c.state("paused", s.Host.Paused)
+	shutdown := ""
+	if s.Host.ShuttingDown {
+		shutdown = "the node is shutting down"
+	}
+	c.state("shutting down", shutdown)
+	c.state("busy", strings.Join(s.Host.Busy, ", "))
+}
+
+// trouble logs when something begins to fail and when it ends, whatever the
+// error's words are in between.
+func (c *changes) trouble(what string, err error) {
+	switch {
+	case err != nil && !c.troubles[what]:
+		c.log.Warn("cannot see, or use: "+what, "error", firstLine(err.Error()))
+	case err == nil && c.troubles[what]:
+		c.log.Info("works again: " + what)
+	}
+	c.troubles[what] = err != nil
+}
+
+func (c *changes) state(what, text string) {
+	if (text != "") == c.troubles[what] {
+		return
+	}
+	c.troubles[what] = text != ""
+	if text != "" {
+		c.log.Info("no acts: "+what, "detail", text)
+		return
+	}
+	c.log.Info("over: " + what)
+}
+
+// act logs what became of an act.
+func (c *changes) act(message string, a restartpolicy.Act) {
+	took := time.Duration(0)
+	if a.Finished.Boot > a.Began.Boot {
+		took = a.Finished.Boot - a.Began.Boot
+	}
+	c.log.Info(message, "id", a.ID, "step", string(a.Kind), "result", string(a.Result),
+		"namespace", a.Key.Namespace, "pod", a.Key.Name, "container", a.Key.Container, "attempt", a.Target.Attempt,
+		"containerID", a.Target.ContainerID, "verdict", string(a.State), "reason", a.Reason,
+		"detail", a.Detail, "evidence", a.Evidence, "seconds", int(took.Seconds()))
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

@@ -1,0 +1,80 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+)
+
+// decode reads the lines of a journal. It returns one act an ID, in the order
+// in which they began, and the number of bytes up to the end of the last whole
+// line. An error means that some line in between cannot be read; the acts of
+// the others are returned all the same.
+func decode(data []byte) (acts []restartpolicy.Act, whole int, err error) {
+	at := map[string]int{}
+	for n := 1; ; n++ {
+		line, rest, ended := bytes.Cut(data[whole:], []byte("\n"))
+		if !ended {
+			return acts, whole, err
+		}
+		act, lineErr := decodeLine(line)
+		if lineErr != nil && len(rest) == 0 {
+			// The end of the file was written, and what comes before it was not:
+			// after a power cut a page may be missing.
+			return acts, whole, err
+		}
+		whole += len(line) + 1
+		if lineErr != nil {
+			if err == nil {
+				err = fmt.Errorf("line %d: %w", n, lineErr)
+			}
+			continue
+		}
+		if i, ok := at[act.ID]; ok {
+			acts[i] = act
+			continue
+		}
+		at[act.ID] = len(acts)
+		acts = append(acts, act)
+	}
+}
+
+func decodeLine(line []byte) (restartpolicy.Act, error) {
+	var act restartpolicy.Act
+	if err := json.Unmarshal(line, &act); err != nil {
+		return act, err
+	}
+	switch {
+	case act.ID == "":
+		return act, errors.New("an act without an ID")
+	case act.Kind == "":
+		return act, errors.New("an act without a step")
+	case act.Result == "":
+		return act, errors.New("an act without a result")
+	case act.Began.Boot < 0:
+		return act, errors.New("an act from before its boot")
+	}
+	return act, nil
+}
+
+// textLimit bounds the texts of an act, and with them the length of a line.
+const textLimit = 300
+
+func encode(act restartpolicy.Act) ([]byte, error) {
+	act.Reason, act.Detail = short(act.Reason), short(act.Detail)
+	line, err := json.Marshal(act)
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}
+
+func short(text string) string {
+	if len(text) <= textLimit {
+		return text
+	}
+	return text[:textLimit] + "..."
+}
