@@ -56,7 +56,8 @@ type ManifestProblem struct {
 	Message string
 }
 
-// Kinds of ManifestProblem.
+// Kinds of ManifestProblem. Unreadable is also what is no regular file, what is
+// larger than the kubelet reads (10 MiB), and a link to nowhere.
 const (
 	ProblemUnreadable = "unreadable"
 	ProblemUnparsable = "unparsable"

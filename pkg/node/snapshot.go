@@ -51,8 +51,8 @@ func (n PodName) String() string { return n.Namespace + "/" + n.Name }
 // Settings are the parts of the kubelet's configuration that decide when it
 // restarts a container: KubeletConfiguration file and --config-dir drop-ins.
 type Settings struct {
-	// Err says why the configuration could not be read; the other fields then
-	// hold the kubelet's defaults.
+	// Err says what could not be read. That holds the kubelet's default, or the
+	// value of the files before it; all else is as read.
 	Err error
 	// NodeName is the kubelet's node name, the suffix of static pod names.
 	NodeName string
@@ -63,6 +63,7 @@ type Settings struct {
 	MaxContainerRestartPeriod time.Duration
 	// FeatureGates are the gates set explicitly, by name.
 	FeatureGates map[string]bool
-	// CgroupDriver is "systemd" or "cgroupfs".
+	// CgroupDriver is "systemd" or "cgroupfs" as the file says; the kubelet
+	// prefers the runtime's answer.
 	CgroupDriver string
 }

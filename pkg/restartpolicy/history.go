@@ -36,8 +36,9 @@ type Fault struct {
 	LastHung time.Duration `json:"lastHung,omitempty"`
 }
 
-// ManifestSeen is when a manifest took its present content.
+// ManifestSeen is when a manifest took its present content at its present path.
 type ManifestSeen struct {
+	Path   string        `json:"path"`
 	Digest string        `json:"digest"`
 	Since  time.Duration `json:"since"`
 }
@@ -73,8 +74,8 @@ func (h History) nextManifests(s *node.Snapshot, fresh bool, out *History) {
 		m := &s.Intent.Pods[i]
 		name := m.Name.String()
 		seen, ok := h.Manifests[name]
-		if !ok || seen.Digest != m.Digest {
-			seen = ManifestSeen{Digest: m.Digest, Since: s.Taken.Boot}
+		if !ok || seen.Digest != m.Digest || seen.Path != m.Path {
+			seen = ManifestSeen{Path: m.Path, Digest: m.Digest, Since: s.Taken.Boot}
 			if fresh {
 				age := max(0, s.Taken.Wall.Sub(m.Modified))
 				seen.Since = max(0, s.Taken.Boot-age)
