@@ -16,10 +16,12 @@ type Duration = metav1.Duration
 // Configuration is the whole file. Every field has a default; an empty file
 // with apiVersion and kind is valid.
 type Configuration struct {
+	// APIVersion is nodekeeper.io/v1alpha1 and must be written.
 	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	// Kind is Configuration and must be written.
+	Kind string `json:"kind"`
 
-	// Interval is the time between two looks at the node.
+	// Interval is the time between two looks at the node, 1s to 1m.
 	Interval Duration `json:"interval"`
 	// LookTimeout bounds the sources of one look: a source that has not
 	// answered by then counts as not answering.
@@ -70,12 +72,16 @@ type Kubelet struct {
 	// PodsAPISocket is the kubelet's Pods API (Kubernetes 1.37).
 	PodsAPISocket string `json:"podsAPISocket"`
 	// PodsURL is the kubelet's /pods, used where the Pods API does not answer;
-	// empty to never ask it.
+	// empty to never ask it. The kubelet's own certificate is accepted on
+	// loopback addresses only.
 	PodsURL string `json:"podsURL"`
-	// ClientCertificate and ClientKey are PEM files presented to PodsURL; both
-	// empty to ask without a certificate.
+	// ClientCertificate is the PEM file with the certificate presented to
+	// PodsURL; empty, as is ClientKey then, to ask without one. It is read anew
+	// when it changes. Its user needs the right to get nodes/pods or
+	// nodes/proxy.
 	ClientCertificate string `json:"clientCertificate"`
-	ClientKey         string `json:"clientKey"`
+	// ClientKey is the PEM file with the key of ClientCertificate.
+	ClientKey string `json:"clientKey"`
 	// HealthzURL is the kubelet's healthz.
 	HealthzURL string `json:"healthzURL"`
 }
@@ -118,9 +124,11 @@ type Restart struct {
 
 // HoldOffs are times in which nothing is done after something changed.
 type HoldOffs struct {
-	// Boot, KubeletStart and RuntimeStart count from the start of each.
-	Boot         Duration `json:"boot"`
+	// Boot counts from the start of the system.
+	Boot Duration `json:"boot"`
+	// KubeletStart counts from the start of the kubelet.
 	KubeletStart Duration `json:"kubeletStart"`
+	// RuntimeStart counts from the start of the container runtime.
 	RuntimeStart Duration `json:"runtimeStart"`
 	// ManifestChange counts from the last change of the pod's manifest, and is
 	// added to the pod's termination grace period.
@@ -171,13 +179,26 @@ type Deadlines struct {
 
 // Steps are the rungs of the ladder, least destructive first.
 type Steps struct {
-	StopContainer   Step `json:"stopContainer"`
+	// StopContainer stops a container that CRI calls running and whose process
+	// is gone. Its record and log stay.
+	StopContainer Step `json:"stopContainer"`
+	// RemoveContainer removes a container's record that stands in the way of
+	// the next one. Its log is lost to the API.
 	RemoveContainer Step `json:"removeContainer"`
-	StopOldSandbox  Step `json:"stopOldSandbox"`
-	RestartKubelet  Step `json:"restartKubelet"`
-	StopSandbox     Step `json:"stopSandbox"`
-	RestartRuntime  Step `json:"restartRuntime"`
-	RemoveSandbox   Step `json:"removeSandbox"`
+	// StopOldSandbox stops the sandbox of an old revision beside a new one.
+	StopOldSandbox Step `json:"stopOldSandbox"`
+	// RestartKubelet restarts the kubelet's service. Containers keep running.
+	RestartKubelet Step `json:"restartKubelet"`
+	// StopSandbox stops the pod's sandbox with all of its containers, so that
+	// the kubelet makes a new one.
+	StopSandbox Step `json:"stopSandbox"`
+	// RestartRuntime restarts the container runtime's service.
+	RestartRuntime Step `json:"restartRuntime"`
+	// RemoveSandbox removes the pod's sandbox with its records; their logs are
+	// lost to the API.
+	RemoveSandbox Step `json:"removeSandbox"`
+	// ReplaceManifest takes the manifest out of its directory and puts it back,
+	// so that the kubelet admits the pod anew.
 	ReplaceManifest Step `json:"replaceManifest"`
 }
 
@@ -192,7 +213,8 @@ type Step struct {
 	Settle Duration `json:"settle"`
 	// Gap is the least time between two such steps for one pod; it doubles
 	// with each step in vain, up to GapMax.
-	Gap    Duration `json:"gap"`
+	Gap Duration `json:"gap"`
+	// GapMax is the longest Gap.
 	GapMax Duration `json:"gapMax"`
 	// PerHour bounds such steps on the whole node; 0 means no bound.
 	PerHour int `json:"perHour"`
