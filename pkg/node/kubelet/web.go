@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+
+	"github.com/nodekeeper/nodekeeper/pkg/config"
 )
 
 // maxHeaderBytes bounds the headers of an answer.
@@ -36,7 +38,7 @@ func newWeb(address string, certificate *clientCertificate) *web {
 		settings: &tls.Config{MinVersion: tls.VersionTLS12},
 		dial:     new(net.Dialer).DialContext,
 	}
-	if target, err := url.Parse(address); err == nil && isLoopback(target.Hostname()) {
+	if target, err := url.Parse(address); err == nil && config.IsLoopback(target.Hostname()) {
 		w.settings.InsecureSkipVerify = true
 		w.dial = loopbackOnly(w.dial)
 	}
@@ -49,7 +51,7 @@ func newWeb(address string, certificate *clientCertificate) *web {
 // get asks. ctx must end: the connection is closed when it does. The caller
 // closes the body.
 func (w *web) get(ctx context.Context) (*http.Response, error) {
-	if err := mayAsk(w.address); err != nil {
+	if err := config.CheckURL(w.address); err != nil {
 		return nil, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.address, nil)
@@ -103,35 +105,6 @@ func loopbackOnly(dial dialFunc) dialFunc {
 		}
 		return conn, nil
 	}
-}
-
-// mayAsk returns why an address may not be asked: what it answers would decide
-// about containers, so it must come from this host or from a verified one.
-func mayAsk(address string) error {
-	target, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
-	switch {
-	case target.Host == "":
-		return fmt.Errorf("%q is not a URL such as https://127.0.0.1:10250/pods", address)
-	case target.Scheme == "https":
-		return nil
-	case target.Scheme != "http":
-		return fmt.Errorf("%s: only http and https can be asked", address)
-	case !isLoopback(target.Hostname()):
-		return fmt.Errorf("%s: %q is not a loopback address and http does not verify who answers: use https, or 127.0.0.1", address, target.Hostname())
-	}
-	return nil
-}
-
-// isLoopback tells whether a URL's host is written as a loopback address.
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
 }
 
 // because names the end of ctx where that was the cause of an error: the
