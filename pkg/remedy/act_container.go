@@ -36,7 +36,7 @@ func (e *Executor) stopContainer(ctx context.Context, step restartpolicy.Step) (
 	case waited == nil:
 		return "the call failed and the runtime has noticed all the same: " + oneLine(err.Error()), nil
 	case err != nil:
-		return "", fmt.Errorf("stop container %s: %w", short(id), err)
+		return "", err
 	}
 	return "", fmt.Errorf("stop container %s: the call returned and the runtime still says running", short(id))
 }
@@ -55,7 +55,7 @@ func (e *Executor) removeContainer(ctx context.Context, step restartpolicy.Step)
 	case waited == nil:
 		return "the stale record is gone", nil
 	case err != nil:
-		return "", fmt.Errorf("remove container %s: %w", short(id), err)
+		return "", err
 	}
 	return "", fmt.Errorf("remove container %s: the call returned and the record is still there", short(id))
 }

@@ -25,7 +25,7 @@ func (e *Executor) stopSandbox(ctx context.Context, step restartpolicy.Step) (st
 	case waited == nil:
 		return "the sandbox is stopped", nil
 	case err != nil:
-		return "", fmt.Errorf("stop sandbox %s: %w", short(id), err)
+		return "", err
 	}
 	return "", fmt.Errorf("stop sandbox %s: the call returned and the sandbox is still ready", short(id))
 }
@@ -44,7 +44,7 @@ func (e *Executor) removeSandbox(ctx context.Context, step restartpolicy.Step) (
 	case waited == nil:
 		return "the sandbox is gone", nil
 	case err != nil:
-		return "", fmt.Errorf("remove sandbox %s: %w", short(id), err)
+		return "", err
 	}
 	return "", fmt.Errorf("remove sandbox %s: the call returned and the sandbox is still there", short(id))
 }

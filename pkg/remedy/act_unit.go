@@ -28,7 +28,7 @@ func (e *Executor) restartUnit(ctx context.Context, before node.Unit, name strin
 		return nil
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("restart %s: %w", name, err)
+		return err
 	}
 	now := unitOf(e.Look(ctx))
 	switch {
@@ -37,12 +37,12 @@ func (e *Executor) restartUnit(ctx context.Context, before node.Unit, name strin
 	case renewed(before, now) && now.Up():
 		return nil
 	case job.Err() == nil && !errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("restart %s: %w", name, err)
+		return err
 	case now.MainPID == 0 || renewed(before, now):
 		return nil // it has ended and is on its way up: the caller waits
 	}
 	if err := e.Units.Kill(ctx, name, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill the main process of %s, which did not stop within %s: %w", name, stopBound, err)
+		return fmt.Errorf("%s did not stop within %s: %w", name, stopBound, err)
 	}
 	return nil
 }
@@ -51,12 +51,9 @@ func (e *Executor) restartUnit(ctx context.Context, before node.Unit, name strin
 // was started too often.
 func (e *Executor) startFailed(ctx context.Context, name string) error {
 	if err := e.Units.ResetFailed(ctx, name); err != nil {
-		return fmt.Errorf("reset the failed state of %s: %w", name, err)
+		return err
 	}
-	if err := e.Units.Start(ctx, name); err != nil {
-		return fmt.Errorf("start %s: %w", name, err)
-	}
-	return nil
+	return e.Units.Start(ctx, name)
 }
 
 // renewed tells that a unit has another main process than before.

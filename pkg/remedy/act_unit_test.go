@@ -103,7 +103,7 @@ func TestRestartOfTheKubelet(t *testing.T) {
 		}, restartpolicy.ResultDone, "as process 201", []string{"restart kubelet.service", "reset-failed kubelet.service", "start kubelet.service"}, time.Second},
 		{"reports a service manager that refuses", "restart dead", func(n *scripted) {
 			n.onAct = func(context.Context, string) error { return errors.New("access denied") }
-		}, restartpolicy.ResultFailed, "restart kubelet.service: access denied", []string{"restart kubelet.service"}, time.Second},
+		}, restartpolicy.ResultFailed, "access denied", []string{"restart kubelet.service"}, time.Second},
 		{"reports a start that fails", "restart dead", func(n *scripted) {
 			n.snap.Kubelet.Unit.ActiveState = "failed"
 			n.onAct = func(_ context.Context, act string) error {
@@ -112,7 +112,7 @@ func TestRestartOfTheKubelet(t *testing.T) {
 				}
 				return nil
 			}
-		}, restartpolicy.ResultFailed, "start kubelet.service: dependency failed", []string{"reset-failed kubelet.service", "start kubelet.service"}, time.Second},
+		}, restartpolicy.ResultFailed, "dependency failed", []string{"reset-failed kubelet.service", "start kubelet.service"}, time.Second},
 		{"fails when the start-up is blocked", "restart kubelet", func(n *scripted) {
 			n.onAct = func(context.Context, string) error {
 				n.kubeletUp()
@@ -185,7 +185,11 @@ func TestRestartOfTheRuntime(t *testing.T) {
 		calls  []string
 	}{
 		{"is done when CRI answers", func(n *scripted) {
-			n.onAct = func(context.Context, string) error { time.Sleep(90 * time.Second); n.later(time.Second, n.runtimeUp); return nil }
+			n.onAct = func(context.Context, string) error {
+				time.Sleep(90 * time.Second)
+				n.later(time.Second, n.runtimeUp)
+				return nil
+			}
 		}, restartpolicy.ResultDone, "the runtime answers again, as process 101", []string{"restart crio.service"}},
 		{"fails when CRI stays silent", func(n *scripted) {
 			n.onAct = func(context.Context, string) error { n.snap.Runtime.Unit.MainPID++; return nil }

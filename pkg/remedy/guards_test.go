@@ -80,7 +80,9 @@ var changes = []struct {
 		n.sb(0).Annotations = map[string]string{restartpolicy.OptOut: "off"}
 	}},
 	{"terminating", "stop sandbox", func(n *scripted, _ *Executor, _ *restartpolicy.Step) { n.snap.Kubelet.View.Pods[0].Terminating = true }},
-	{"no-pod", "stop container", func(n *scripted, _ *Executor, s *restartpolicy.Step) { s.Key = restartpolicy.Key{Container: "crio.service"} }},
+	{"no-pod", "stop container", func(n *scripted, _ *Executor, s *restartpolicy.Step) {
+		s.Key = restartpolicy.Key{Container: "crio.service"}
+	}},
 	{"sandbox-gone", "stop container", func(n *scripted, _ *Executor, _ *restartpolicy.Step) { n.snap.Runtime.Sandboxes = nil }},
 	{"sandbox-gone", "stop sandbox", func(n *scripted, _ *Executor, s *restartpolicy.Step) { s.Target.SandboxID = "" }},
 	{"sandbox-of-another", "stop sandbox", func(n *scripted, _ *Executor, _ *restartpolicy.Step) { n.sb(0).Pod.Name = "etcd-node1" }},

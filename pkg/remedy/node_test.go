@@ -83,7 +83,7 @@ func sandbox(name string, wall time.Time) node.Sandbox {
 			Process: node.Process{PID: 7, State: node.ProcessAlive}}}}
 }
 
-func (n *scripted) main() *node.Container { return &n.snap.Runtime.Sandboxes[0].Containers[0] }
+func (n *scripted) main() *node.Container  { return &n.snap.Runtime.Sandboxes[0].Containers[0] }
 func (n *scripted) sb(i int) *node.Sandbox { return &n.snap.Runtime.Sandboxes[i] }
 
 // Faults that the scripted node can have.

@@ -7,7 +7,7 @@ import (
 )
 
 // Runtime are the acts on the container runtime, over CRI. Each call returns
-// when its context ends.
+// when its context ends; its error says what was being done, and to what.
 type Runtime interface {
 	StopContainer(ctx context.Context, id string, grace time.Duration) error
 	RemoveContainer(ctx context.Context, id string) error
@@ -18,7 +18,8 @@ type Runtime interface {
 }
 
 // Units are the acts on the service manager. Restart and Start return when the
-// job is done; the job goes on when the context ends before that.
+// job is done; the job goes on when the context ends before that. Errors say
+// what was being done, and to what.
 type Units interface {
 	Restart(ctx context.Context, unit string) error
 	Start(ctx context.Context, unit string) error
