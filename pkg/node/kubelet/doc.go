@@ -11,7 +11,9 @@
 //	      ▼
 //	no view ──────────────────────────────► source "none", Err says why
 //
-// Both run side by side and end with the caller's context. The package reads
+// SettingsReader reads the kubelet's configuration files; it asks nobody.
+//
+// Health and view are asked side by side and end with the caller's context. The package reads
 // only; nothing is cached between looks, because an answer that is not from
 // now says nothing about a kubelet that may have stopped meanwhile.
 package kubelet
