@@ -13,7 +13,8 @@
 //
 // SettingsReader reads the kubelet's configuration files; it asks nobody.
 //
-// Health and view are asked side by side and end with the caller's context. The package reads
-// only; nothing is cached between looks, because an answer that is not from
-// now says nothing about a kubelet that may have stopped meanwhile.
+// Health and view are asked side by side and end with the caller's context. The
+// package reads only, and no answer of the kubelet is kept for the next look:
+// one that is not from now says nothing about a kubelet that may have stopped
+// meanwhile.
 package kubelet
