@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -44,11 +42,10 @@ func (s *Server) OnAct(do func(Act)) {
 func (s *Server) StopContainer(ctx context.Context, request *runtimeapi.StopContainerRequest) (*runtimeapi.StopContainerResponse, error) {
 	act := Act{Method: "StopContainer", ID: request.ContainerId, Grace: time.Duration(request.Timeout) * time.Second}
 	return &runtimeapi.StopContainerResponse{}, s.act(ctx, act, func() error {
-		r, ok := s.containers[act.ID]
-		if !ok {
-			return status.Errorf(codes.NotFound, "could not find container %q", act.ID)
+		// CRI-O: no error if there is no such container.
+		if r, ok := s.containers[act.ID]; ok {
+			r.exit(time.Now())
 		}
-		r.exit(time.Now())
 		return nil
 	})
 }
