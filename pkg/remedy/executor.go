@@ -150,5 +150,5 @@ func (e *Executor) log(step restartpolicy.Step, out Outcome, took time.Duration)
 // oneLine keeps a message of another program to one line of a bounded length.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
-	return s[:min(300, len(s))]
+	return strings.ToValidUTF8(s[:min(300, len(s))], "")
 }

@@ -223,12 +223,3 @@ func TestDryRunSavesNothingAndActsOnNothing(t *testing.T) {
 		t.Errorf("acted: %v, %+v", n.acts, out)
 	}
 }
-
-func TestMonitorsOutsideTheUnitLetTheRuntimeBeRestarted(t *testing.T) {
-	for _, mode := range []string{"process", "none"} {
-		s := &node.Snapshot{Runtime: node.Runtime{MonitorsInUnit: true, Unit: node.Unit{KillMode: mode}}}
-		if why := RuntimeGate(s); why != "" {
-			t.Errorf("KillMode=%s: %s", mode, why)
-		}
-	}
-}
