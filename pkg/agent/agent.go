@@ -2,13 +2,16 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/agent/history"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/journal"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/remedy"
@@ -54,6 +57,7 @@ const pokeDelay = time.Second
 type Agent struct {
 	Options
 	policy  config.Restart
+	lock    *os.File
 	journal *journal.Journal
 	files   *history.File
 	history restartpolicy.History
@@ -87,9 +91,18 @@ func New(o Options) (*Agent, error) {
 	if err := os.MkdirAll(o.Config.Directories.State, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory (directories.state): %w", err)
 	}
+	lock, err := statefile.Lock(filepath.Join(o.Config.Directories.State, "agent.lock"))
+	if errors.Is(err, statefile.ErrLocked) {
+		return nil, fmt.Errorf("another agent is running with state directory %s: stop it first (nodekeeper.service)", o.Config.Directories.State)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.lock = lock
 	boot, now := o.Clock.BootID(), o.Clock.Now()
 	j, aside, err := journal.Open(o.Config.Directories.State, boot, now)
 	if err != nil {
+		_ = lock.Close()
 		return nil, err
 	}
 	if aside != "" {
@@ -103,8 +116,8 @@ func New(o Options) (*Agent, error) {
 	return a, nil
 }
 
-// Close closes the journal.
-func (a *Agent) Close() error { return a.journal.Close() }
+// Close closes the journal and lets another agent begin.
+func (a *Agent) Close() error { return errors.Join(a.journal.Close(), a.lock.Close()) }
 
 // Poke makes the next look come soon. It never blocks: hints are about when to
 // look, never about what is there.

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,14 +49,12 @@ func (c *changes) verdicts(s *node.Snapshot, verdicts []restartpolicy.Verdict) {
 		if now[key] == was || was == "" && well(v.State) {
 			continue
 		}
-		c.log.Info("verdict changed", "namespace", key.Namespace, "pod", key.Name, "container", key.Container,
-			"verdict", now[key], "was", was, "detail", v.Detail,
-			"attempt", v.Target.Attempt, "containerID", v.Target.ContainerID)
+		c.info("verdict changed", target(key, v.Target),
+			slog.String("verdict", now[key]), slog.String("was", was), slog.String("detail", v.Detail))
 	}
 	for key, was := range c.states {
 		if _, ok := now[key]; !ok && !gone(was) {
-			c.log.Info("verdict changed", "namespace", key.Namespace, "pod", key.Name, "container", key.Container,
-				"verdict", "", "was", was)
+			c.info("verdict gone", target(key, restartpolicy.Target{}), slog.String("was", was))
 		}
 	}
 	c.states = now
@@ -112,14 +112,29 @@ func (c *changes) state(what, text string) {
 
 // act logs what became of an act.
 func (c *changes) act(message string, a restartpolicy.Act) {
-	took := time.Duration(0)
-	if a.Finished.Boot > a.Began.Boot {
-		took = a.Finished.Boot - a.Began.Boot
+	c.info(message, target(a.Key, a.Target),
+		slog.String("id", a.ID), slog.String("step", string(a.Kind)), slog.String("result", string(a.Result)),
+		slog.String("verdict", string(a.State)), slog.String("reason", a.Reason), slog.String("detail", a.Detail),
+		slog.String("evidence", a.Evidence),
+		slog.Duration("took", max(0, a.Finished.Boot-a.Began.Boot).Round(time.Millisecond)))
+}
+
+// target are the attributes of what a line is about, with the field's keys.
+func target(key restartpolicy.Key, t restartpolicy.Target) []slog.Attr {
+	attrs := []slog.Attr{slog.String("namespace", key.Namespace), slog.String("pod", key.Name),
+		slog.String("container", key.Container), slog.String("containerID", t.ContainerID)}
+	if t.ContainerID != "" {
+		attrs = append(attrs, slog.Uint64("attempt", uint64(t.Attempt)))
 	}
-	c.log.Info(message, "id", a.ID, "step", string(a.Kind), "result", string(a.Result),
-		"namespace", a.Key.Namespace, "pod", a.Key.Name, "container", a.Key.Container, "attempt", a.Target.Attempt,
-		"containerID", a.Target.ContainerID, "verdict", string(a.State), "reason", a.Reason,
-		"detail", a.Detail, "evidence", a.Evidence, "seconds", int(took.Seconds()))
+	return attrs
+}
+
+// info logs without the attributes that have nothing to say.
+func (c *changes) info(message string, about []slog.Attr, more ...slog.Attr) {
+	attrs := slices.DeleteFunc(append(about, more...), func(a slog.Attr) bool {
+		return a.Value.Kind() == slog.KindString && a.Value.String() == ""
+	})
+	c.log.LogAttrs(context.Background(), slog.LevelInfo, message, attrs...)
 }
 
 func firstLine(text string) string {

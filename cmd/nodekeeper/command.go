@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+	"github.com/nodekeeper/nodekeeper/pkg/node/clock"
+)
+
+const help = `nodekeeper brings back static-pod containers that the kubelet forgot.
+
+Exit codes: 0 all is well; 1 the command failed; 2 bad usage or configuration;
+for status also: 3 something guarded is down or wrong beyond its deadline;
+4 the agent does not run, or has not looked for too long.`
+
+// program is what all commands share.
+type program struct {
+	out, err io.Writer
+	// path is the configuration's; chosen is set when it was named.
+	path  string
+	clock node.Clock
+}
+
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	p := &program{out: stdout, err: stderr, clock: clock.New("/proc")}
+	root := p.root()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return code(root.ExecuteContext(ctx), stderr)
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "nodekeeper",
+		Short:         "keep static pods running",
+		Long:          help,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().StringVar(&p.path, "config", config.DefaultPath, "configuration file")
+	root.AddCommand(p.run(), p.status(), p.acts(), p.pause(), p.resume(), p.config(), p.version())
+	return root
+}
+
+// does turns what a command does into what cobra wants: a plain error of it is
+// a failure, not bad usage.
+func does(f func(c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		err := f(c, args)
+		var e exit
+		if err == nil || errors.As(err, &e) {
+			return err
+		}
+		return exit{exitFailure, err}
+	}
+}
+
+// load reads the configuration. No file at the default place means defaults,
+// which said is told; a file that was named has to be there.
+func (p *program) load(c *cobra.Command, said func(string)) (config.Configuration, error) {
+	cfg, err := config.Load(p.path)
+	switch {
+	case err == nil:
+		return cfg, nil
+	case errors.Is(err, fs.ErrNotExist) && !c.Flags().Changed("config"):
+		said(fmt.Sprintf("no configuration in %s: all defaults", p.path))
+		return config.Default(), nil
+	}
+	return config.Configuration{}, usage(err)
+}
+
+func silently(string) {}

@@ -1,0 +1,33 @@
+// Command nodekeeper keeps static pods running on a node, and shows what it
+// sees and does.
+//
+//	nodekeeper run                     the agent (nodekeeper.service)
+//	nodekeeper status                  what it sees, and what it waits for
+//	nodekeeper acts                    what it has done, and what came of it
+//	nodekeeper pause, resume           no acts for a while
+//	nodekeeper config print-defaults   the configuration, explained
+//	nodekeeper config check [FILE]     what is wrong in one
+//	nodekeeper version
+//
+// Exit codes:
+//
+//	0  all is well
+//	1  the command failed
+//	2  bad usage, or a bad configuration
+//	3  status: something guarded is down or wrong beyond its deadline
+//	4  status: the agent does not run, or has not looked for too long
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second signal ends the program at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/spf13/cobra"
+
+	"github.com/nodekeeper/nodekeeper/pkg/agent"
+)
+
+// The agent's heap is a few MiB of short-lived snapshots: collecting it twice
+// as often as usual costs nothing that can be measured, and keeps the agent
+// small. GOGC and GOMEMLIMIT win.
+const (
+	gcPercent   = 50
+	memoryLimit = 36 << 20
+)
+
+func (p *program) run() *cobra.Command {
+	var dryRun bool
+	var level slog.Level
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "look after this node until told to stop",
+		Args:  cobra.NoArgs,
+	}
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "judge and report, and never act, whatever the configuration says")
+	c.Flags().TextVar(&level, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	c.RunE = does(func(c *cobra.Command, _ []string) error {
+		log := p.logger(level)
+		cfg, err := p.load(c, func(text string) { log.Info(text) })
+		if err != nil {
+			return err
+		}
+		cfg.Restart.DryRun = cfg.Restart.DryRun || dryRun
+		modest()
+		n := wire(cfg, p.clock, log)
+		defer n.close()
+		watchdog, err := daemon.SdWatchdogEnabled(false)
+		if err != nil {
+			log.Warn("no watchdog: " + err.Error())
+		}
+		a, err := agent.New(agent.Options{
+			Config: cfg, Version: versionText(), Node: n.observer, Remedy: n.executor, Clock: p.clock,
+			After: time.After, Notify: notifier(log), Watchdog: watchdog, Logger: log,
+		})
+		if err != nil {
+			return err
+		}
+		defer a.Close()
+		n.restore(log)
+		a.Run(c.Context())
+		return nil
+	})
+	return c
+}
+
+// logger writes to stderr. The journal has its own time stamps.
+func (p *program) logger(level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if os.Getenv("JOURNAL_STREAM") != "" {
+		options.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 && a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}
+	}
+	return slog.New(slog.NewTextHandler(p.err, options))
+}
+
+func notifier(log *slog.Logger) func(string) {
+	return func(message string) {
+		if _, err := daemon.SdNotify(false, message); err != nil {
+			log.Debug("notify the service manager", "error", err)
+		}
+	}
+}
+
+func modest() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"github.com/nodekeeper/nodekeeper/pkg/agent/pause"
+	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+	"github.com/nodekeeper/nodekeeper/pkg/node/cri"
+	"github.com/nodekeeper/nodekeeper/pkg/node/kubelet"
+	"github.com/nodekeeper/nodekeeper/pkg/node/manifest"
+	"github.com/nodekeeper/nodekeeper/pkg/node/process"
+	"github.com/nodekeeper/nodekeeper/pkg/node/unit"
+	"github.com/nodekeeper/nodekeeper/pkg/remedy"
+)
+
+// wired is the real node: what looks at it and what acts on it.
+type wired struct {
+	observer *node.Observer
+	executor *remedy.Executor
+	close    func()
+}
+
+// wire connects the adapters. Nothing is opened before the first look.
+func wire(cfg config.Configuration, clock node.Clock, log *slog.Logger) *wired {
+	runtime := cri.New(cfg.Runtime.Socket, log)
+	units := unit.New(log)
+	client := kubelet.New(cfg.Kubelet, log)
+	observer := &node.Observer{
+		Clock:     clock,
+		Settings:  kubelet.NewSettingsReader(cfg.Kubelet),
+		Manifests: manifest.NewReader(),
+		Runtime: cri.NewReader(runtime, cri.Options{
+			Host: process.ThisHost(), Clock: clock, Unit: cfg.Runtime.Unit,
+			Monitor: cfg.Runtime.Monitor, OCIRuntimes: cfg.Runtime.OCIRuntimes, Log: log,
+		}),
+		Kubelet:     client,
+		Units:       units,
+		KubeletUnit: cfg.Kubelet.Unit,
+		RuntimeUnit: cfg.Runtime.Unit,
+		Paused: func(now node.Instant) string {
+			return pause.Active(cfg.Directories.State, clock.BootID(), now)
+		},
+		Timeout: cfg.LookTimeout.Duration,
+	}
+	executor := remedy.New(remedy.Dependencies{
+		Look: observer.Look, Runtime: runtime, Units: units,
+		KubeletUnit: cfg.Kubelet.Unit, RuntimeUnit: cfg.Runtime.Unit,
+		RestartCommand: cfg.Kubelet.RestartCommand,
+		Policy:         cfg.Restart,
+		EvidenceDir:    filepath.Join(cfg.Directories.Log, "acts"),
+		// The agent logs each act itself, with its ID.
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	return &wired{observer, executor, func() {
+		units.Close()
+		_ = client.Close()
+		_ = runtime.Close()
+	}}
+}
+
+// restore puts back manifests that an interrupted act left hidden.
+func (w *wired) restore(log *slog.Logger) {
+	dir := w.observer.Settings.Settings().StaticPodPath
+	if dir == "" {
+		return
+	}
+	notes, err := remedy.Restore(dir)
+	for _, note := range notes {
+		log.Warn(note)
+	}
+	if err != nil {
+		log.Error("put back hidden manifests", "error", err)
+	}
+}
