@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/journal"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/journal"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
 

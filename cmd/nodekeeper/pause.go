@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/pause"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/pause"
 )
 
 func (p *program) pause() *cobra.Command {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/status"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 )
 
 func (p *program) status() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/status"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"path/filepath"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/pause"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/pause"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/node/cri"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/status"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/remedy"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )

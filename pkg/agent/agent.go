@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/history"
-	"github.com/nodekeeper/nodekeeper/pkg/agent/journal"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/history"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/journal"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/remedy"

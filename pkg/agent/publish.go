@@ -4,7 +4,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/status"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
