@@ -18,7 +18,10 @@ import (
 
 // TestFaults: each fault does what its name says, and ends when told.
 func TestFaults(t *testing.T) {
-	box := start(t, node.Options{Name: "faults", CRIProxy: true})
+	// The kubelet's back-off between two starts is not what is tested here.
+	box := start(t, node.Options{Name: "faults", CRIProxy: true, KubeletConfig: func(config map[string]any) {
+		config["crashLoopBackOff"] = map[string]any{"maxContainerRestartPeriod": "1s"}
+	}})
 	ctx := t.Context()
 	must := func(t *testing.T, err error) {
 		t.Helper()

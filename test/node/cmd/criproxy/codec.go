@@ -10,7 +10,9 @@ import (
 // bytesCodec leaves messages as they are.
 type bytesCodec struct{}
 
-func (bytesCodec) Name() string { return "proto" }
+// Name is empty, so that calls go out as plain "application/grpc": CRI-O closes
+// connections whose content type names a codec.
+func (bytesCodec) Name() string { return "" }
 
 func (bytesCodec) Marshal(message any) ([]byte, error) {
 	data, ok := message.(*[]byte)
