@@ -158,12 +158,12 @@ func TestShuttingDown(t *testing.T) {
 		logindErr error
 		want      bool
 	}{
-		"running":            {"running", false, nil, false},
-		"degraded":           {"degraded", false, nil, false},
-		"stopping":           {"stopping", false, nil, true},
-		"announced":          {"running", true, nil, true},
-		"no logind":          {"running", false, errNoLogind, false},
-		"stopping, no login": {"stopping", false, errNoLogind, true},
+		"running":             {"running", false, nil, false},
+		"degraded":            {"degraded", false, nil, false},
+		"stopping":            {"stopping", false, nil, true},
+		"announced":           {"running", true, nil, true},
+		"no logind":           {"running", false, errNoLogind, false},
+		"stopping, no logind": {"stopping", false, errNoLogind, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
