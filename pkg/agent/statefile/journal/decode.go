@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
@@ -16,16 +17,11 @@ import (
 func decode(data []byte) (acts []restartpolicy.Act, whole int, err error) {
 	at := map[string]int{}
 	for n := 1; ; n++ {
-		line, rest, ended := bytes.Cut(data[whole:], []byte("\n"))
+		line, _, ended := bytes.Cut(data[whole:], []byte("\n"))
 		if !ended {
 			return acts, whole, err
 		}
 		act, lineErr := decodeLine(line)
-		if lineErr != nil && len(rest) == 0 {
-			// The end of the file was written, and what comes before it was not:
-			// after a power cut a page may be missing.
-			return acts, whole, err
-		}
 		whole += len(line) + 1
 		if lineErr != nil {
 			if err == nil {
@@ -42,14 +38,18 @@ func decode(data []byte) (acts []restartpolicy.Act, whole int, err error) {
 	}
 }
 
+// maxID is what no journal reaches.
+const maxID = 1 << 53
+
 func decodeLine(line []byte) (restartpolicy.Act, error) {
 	var act restartpolicy.Act
 	if err := json.Unmarshal(line, &act); err != nil {
 		return act, err
 	}
+	n, err := strconv.ParseUint(act.ID, 10, 64)
 	switch {
-	case act.ID == "":
-		return act, errors.New("an act without an ID")
+	case err != nil || n == 0 || n > maxID || act.ID != strconv.FormatUint(n, 10):
+		return act, fmt.Errorf("%.20q is no ID", act.ID)
 	case act.Kind == "":
 		return act, errors.New("an act without a step")
 	case act.Result == "":

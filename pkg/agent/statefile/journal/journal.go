@@ -40,6 +40,8 @@ type Journal struct {
 	size int64
 	acts []restartpolicy.Act
 	last uint64
+	// sync is (*os.File).Sync.
+	sync func(*os.File) error
 	// dirty is set when a write failed: what stands after size is not ours.
 	dirty bool
 }
@@ -48,7 +50,7 @@ type Journal struct {
 // aside, and aside says so in one line; an error means that no journal can be
 // written, and with that no act be taken.
 func Open(dir string, bootID string, now node.Instant) (j *Journal, aside string, err error) {
-	j = &Journal{path: filepath.Join(dir, Name)}
+	j = &Journal{path: filepath.Join(dir, Name), sync: (*os.File).Sync}
 	data, err := statefile.Read(j.path, readLimit)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return j.afresh(err, bootID, now)
@@ -59,9 +61,8 @@ func Open(dir string, bootID string, now node.Instant) (j *Journal, aside string
 	}
 	j.acts, j.size, j.dirty = acts, int64(whole), whole < len(data)
 	for _, a := range acts {
-		if n, err := strconv.ParseUint(a.ID, 10, 64); err == nil {
-			j.last = max(j.last, n)
-		}
+		n, _ := strconv.ParseUint(a.ID, 10, 64) // decode has seen to it
+		j.last = max(j.last, n)
 	}
 	return j, "", j.open()
 }
@@ -146,7 +147,7 @@ func (j *Journal) append(act restartpolicy.Act) error {
 	if _, err := j.file.WriteAt(line, j.size); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	if err := j.file.Sync(); err != nil {
+	if err := j.sync(j.file); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	j.dirty = false
