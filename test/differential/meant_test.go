@@ -1,0 +1,125 @@
+package differential
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+)
+
+// difference is one way in which Judge and the kubelet differ.
+type difference struct {
+	name, reason string
+	// defect tells that Judge is wrong here. The others are meant: Judge is
+	// only less exact than the kubelet, and never leads to an act.
+	defect bool
+	is     func(pair) bool
+}
+
+// differences are all there are. An entry that does not occur any more fails
+// the test and is to be taken out.
+var differences = []difference{
+	{
+		name:   "intended-down beside a container whose rule restarts all",
+		reason: "Judge looks at each container by itself. The kubelet resets the pod within seconds, and the container that asked for it is watched.",
+		is: func(p pair) bool {
+			return p.choice == reset && !p.asksForReset() && p.verdict.State == restartpolicy.IntendedDown
+		},
+	},
+	{
+		name:   "intended-down although its own rule restarts all",
+		reason: "Rules without a policy, which the API refuses, or the rule of an init container that is done: Judge goes by the policy, and never acts.",
+		is: func(p pair) bool {
+			return p.choice == reset && p.asksForReset() && p.verdict.State == restartpolicy.IntendedDown &&
+				(p.spec().RestartPolicy == nil || strings.HasPrefix(p.container, "init-"))
+		},
+	},
+	{
+		name:   "starting, and never will",
+		reason: "A container without a record that the kubelet has no use for any more: reported as not created yet, without a ladder.",
+		is: func(p pair) bool {
+			_, recorded := p.records[p.container]
+			return p.choice == never && !recorded && p.verdict.State == restartpolicy.Starting
+		},
+	},
+	{
+		name:   "healthy init container that a later one has overtaken",
+		reason: "The kubelet neither keeps nor ends it. It runs, so there is nothing to do.",
+		is: func(p pair) bool {
+			return p.choice == never && p.records[p.container].state == node.ContainerRunning && p.verdict.State == restartpolicy.Healthy
+		},
+	},
+	{
+		name:   "forgotten before its turn",
+		reason: "It ran in an earlier sandbox and waits for the init containers of this one. A slow init container makes Judge restart the kubelet.",
+		defect: true,
+		is: func(p pair) bool {
+			return p.choice == later && p.lost[p.container] && p.verdict.State == restartpolicy.InBackOff
+		},
+	},
+	{
+		name:   "forgotten although a later init container has begun",
+		reason: "A record of a later init container proves that the earlier ones are done, whatever is left of their own.",
+		defect: true,
+		is: func(p pair) bool {
+			return p.choice == never && p.acts() && !p.ended && p.overtaken()
+		},
+	},
+	{
+		name:   "forgotten in a pod that has ended",
+		reason: "An init container failed for good, or no regular container is left to run: the kubelet ends the pod, sidecars and all.",
+		defect: true,
+		is: func(p pair) bool {
+			return p.choice == never && p.acts() && p.ended && !p.exitedSidecarOfDonePod()
+		},
+	},
+	{
+		name:   "done although OOMKilled",
+		reason: "The kubelet takes an init container with the reason OOMKilled for failed, also with exit code 0.",
+		defect: true,
+		is: func(p pair) bool {
+			return p.choice == start && p.records[p.container].oom && p.records[p.container].exitCode == 0 &&
+				p.verdict.State == restartpolicy.IntendedDown
+		},
+	},
+}
+
+// spec is the container's part of the manifest.
+func (p pair) spec() *corev1.Container {
+	for c := range podutil.ContainerIter(&p.pod.Spec, podutil.InitContainers|podutil.Containers) {
+		if c.Name == p.container {
+			return c
+		}
+	}
+	return nil
+}
+
+// asksForReset tells that a rule of the container itself restarts all.
+func (p pair) asksForReset() bool {
+	r, recorded := p.records[p.container]
+	rule, matches := podutil.FindMatchingContainerRestartRule(*p.spec(), r.exitCode)
+	return recorded && r.state == node.ContainerExited && matches &&
+		rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers
+}
+
+// exitedSidecarOfDonePod is the one case of a pod that has ended which Judge
+// knows: every regular container has exited, and a sidecar with them.
+func (p pair) exitedSidecarOfDonePod() bool {
+	_, begun := p.records[p.pod.Spec.Containers[0].Name]
+	return begun && podutil.IsRestartableInitContainer(p.spec()) && p.records[p.container].state == node.ContainerExited
+}
+
+// overtaken tells of a plain init container that one behind it has a record.
+func (p pair) overtaken() bool {
+	behind := false
+	for _, c := range p.pod.Spec.InitContainers {
+		if _, recorded := p.records[c.Name]; behind && recorded {
+			return !podutil.IsRestartableInitContainer(p.spec())
+		}
+		behind = behind || c.Name == p.container
+	}
+	return false
+}
