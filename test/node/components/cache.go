@@ -7,12 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
-// cacheDir is NODEKEEPER_CACHE, or nodekeeper in the user's cache folder.
+// cacheDir is NODEKEEPER_CACHE itself, or nodekeeper in the user's cache folder.
 func cacheDir() (string, error) {
 	if dir := os.Getenv("NODEKEEPER_CACHE"); dir != "" {
-		return filepath.Abs(filepath.Join(dir, "nodekeeper"))
+		return filepath.Abs(dir)
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -36,7 +37,7 @@ func key(parts ...[]byte) string {
 // that want the same thing at the same time make it once.
 func (b *Builder) cached(name, key string, make func(dir string) error) (string, error) {
 	final := filepath.Join(b.cache, name+"-"+key)
-	if _, err := os.Stat(final); err == nil {
+	if touch(final) {
 		return final, nil
 	}
 	if err := os.MkdirAll(b.cache, 0o755); err != nil {
@@ -47,7 +48,7 @@ func (b *Builder) cached(name, key string, make func(dir string) error) (string,
 		return "", err
 	}
 	defer unlock()
-	if _, err := os.Stat(final); err == nil {
+	if touch(final) {
 		return final, nil
 	}
 	partial := final + ".partial"
@@ -61,7 +62,39 @@ func (b *Builder) cached(name, key string, make func(dir string) error) (string,
 		os.RemoveAll(partial)
 		return "", err
 	}
-	return final, os.Rename(partial, final)
+	if err := os.Rename(partial, final); err != nil {
+		return "", err
+	}
+	touch(final)
+	return final, b.prune(name)
+}
+
+// touch tells whether the folder is there, and notes that it is used.
+func touch(dir string) bool {
+	now := time.Now()
+	return os.Chtimes(dir, now, now) == nil
+}
+
+// unusedAge is how long a folder stays that nobody uses.
+const unusedAge = 14 * 24 * time.Hour
+
+// prune removes what an older source made under the same name, when it has not
+// been used for long. It needs the lock of the name.
+func (b *Builder) prune(name string) error {
+	dirs, err := filepath.Glob(filepath.Join(b.cache, name+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
+		info, err := os.Stat(dir)
+		if err != nil || time.Since(info.ModTime()) < unusedAge {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove what is not used any more: %w", err)
+		}
+	}
+	return nil
 }
 
 func (b *Builder) lock(name string) (func(), error) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // rootRecipe changes whenever the steps below do.
@@ -58,6 +59,10 @@ func debootstrap(ctx context.Context, dir, suite string) error {
 		args = append(args, source.mirror)
 	}
 	command := exec.CommandContext(ctx, "debootstrap", args...)
+	// It mounts /proc in the new root, and leaves it there when it is killed:
+	// in a mount namespace of its own that is no harm. Its children go along.
+	command.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // need is one thing of the system: a program, or a library that pkg-config
-// knows, and the package that has it.
+// knows, and the packages that bring it.
 type need struct {
 	program, library string
 	debian, fedora   string
@@ -21,10 +21,10 @@ type need struct {
 // systemNeeds is all that preparing and running boxes takes from the system.
 var systemNeeds = []need{
 	{program: "systemd-nspawn", debian: "systemd-container", fedora: "systemd-container"},
-	{program: "debootstrap", debian: "debootstrap", fedora: "debootstrap"},
+	{program: "debootstrap", debian: "debootstrap", fedora: "debootstrap debian-keyring"},
 	{program: "skopeo", debian: "skopeo", fedora: "skopeo"},
 	{program: "nsenter", debian: "util-linux", fedora: "util-linux-core"},
-	{program: "gcc", debian: "gcc", fedora: "gcc"},
+	{program: "gcc", debian: "gcc libc6-dev", fedora: "gcc"},
 	{program: "pkg-config", debian: "pkg-config", fedora: "pkgconf-pkg-config"},
 	{library: "libseccomp", debian: "libseccomp-dev", fedora: "libseccomp-devel"},
 }
@@ -93,12 +93,14 @@ func systemFamily(system string, release map[string]string) string {
 func packageNames(needs []need, family string) []string {
 	var names []string
 	for _, need := range needs {
-		name := need.debian
+		packages := need.debian
 		if family == "fedora" {
-			name = need.fedora
+			packages = need.fedora
 		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		for name := range strings.FieldsSeq(packages) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
