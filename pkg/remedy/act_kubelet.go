@@ -80,6 +80,8 @@ func (e *Executor) kubeletTrouble(step restartpolicy.Step, before, last *node.Sn
 	switch {
 	case u.ProcessState == "D" && u.MainPID == before.Kubelet.Unit.MainPID:
 		return uninterruptible("kubelet", u)
+	case renewed(before.Kubelet.Unit, u) && !u.Up() && u.ActiveState == "active":
+		return fmt.Errorf("restart %s: its new process %d is in state %s", e.KubeletUnit, u.MainPID, u.ProcessState)
 	case !e.kubeletRenewed(before, last) && u.ActiveState == "active":
 		return fmt.Errorf("restart %s: process %d is still the old one after %s", e.KubeletUnit, u.MainPID, step.Timeout)
 	case !e.kubeletRenewed(before, last):

@@ -98,14 +98,10 @@ func (a *archive) save(ctx context.Context, x subject) (dir string, missing []st
 	defer cancel()
 	made, done := make(chan string, 1), make(chan []string, 1)
 	go func() { // ends with ctx, unless the disk hangs: then with the disk
-		defer a.writing.Unlock()
-		dir, err := a.open(ctx, x)
-		if err != nil {
-			done <- []string{"everything: " + err.Error()}
-			return
-		}
-		made <- dir
-		done <- a.fill(ctx, dir, x)
+		missing := a.fill(ctx, x, made)
+		// Free before the answer, so that whoever has it can write more.
+		a.writing.Unlock()
+		done <- missing
 	}()
 	limit := time.NewTimer(a.limits.time + time.Second)
 	defer limit.Stop()
@@ -121,16 +117,18 @@ func (a *archive) save(ctx context.Context, x subject) (dir string, missing []st
 	return dir, missing
 }
 
-// open makes room and then the directory.
-func (a *archive) open(ctx context.Context, x subject) (string, error) {
+// fill makes room and then the directory, which it tells of as soon as it is
+// there, and writes everything. It returns what is missing.
+func (a *archive) fill(ctx context.Context, x subject, made chan<- string) []string {
 	if err := os.MkdirAll(a.dir, 0o750); err != nil {
-		return "", err
+		return []string{"everything: " + err.Error()}
 	}
 	a.prune(ctx)
-	return makeUnique(filepath.Join(a.dir, x.name()))
-}
-
-func (a *archive) fill(ctx context.Context, dir string, x subject) []string {
+	dir, err := makeUnique(filepath.Join(a.dir, x.name()))
+	if err != nil {
+		return []string{"everything: " + err.Error()}
+	}
+	made <- dir
 	b := &bag{archive: a, dir: dir, left: a.limits.actBytes}
 	b.facts(x)
 	b.manifests(ctx, x)

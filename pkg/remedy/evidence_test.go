@@ -108,18 +108,23 @@ func TestEvidenceOfANodeWideActHasEveryDeadLogAndOldGeneration(t *testing.T) {
 	other.Containers = append(other.Containers, other.Containers[0])
 	other.Containers[1].State, other.Containers[1].Attempt = node.ContainerExited, 2
 	other.Containers[0].Attempt = 4
+	stale := other.Containers[0]
+	stale.Name, stale.Process = "side", node.Process{State: node.ProcessGone, CgroupEmpty: true}
+	other.Containers = append(other.Containers, stale)
 	api := sandbox("api", n.snap.Taken.Wall)
-	api.Source, api.Pod.Name = "api", "user"
+	api.Source = "api"
+	api.Containers[0].State = node.ContainerExited
 	n.snap.Intent.Pods = append(n.snap.Intent.Pods, node.Manifest{Name: other.Pod, Path: "/none/etcd.yaml", Pod: n.snap.Intent.Pods[0].Pod})
 	n.snap.Kubelet.View.Pods = append(n.snap.Kubelet.View.Pods, node.PodView{Name: other.Pod, UID: "uid-etcd"})
 	n.snap.Runtime.Sandboxes = append(n.snap.Runtime.Sandboxes, other, api)
 	n.withLog(&n.sb(2).Containers[0], "runs\n")
 	n.withLog(&n.sb(2).Containers[1], "died\n")
+	n.withLog(&n.sb(2).Containers[2], "nobody has noticed\n")
 	n.withLog(&n.sb(3).Containers[0], "not ours\n")
 	n.onAct = func(context.Context, string) error { n.kubeletUp(); return nil }
 
 	out := e.Do(t.Context(), step)
-	if got, want := names(t, out.Evidence), "app-node1_main_3.log app-node1_main_3_uid-old.log etcd-node1_main_2.log facts.json journal-kubelet.service.txt manifest-app.yaml missing.txt outcome.txt"; got != want {
+	if got, want := names(t, out.Evidence), "app-node1_main_3.log app-node1_main_3_uid-old.log etcd-node1_main_2.log etcd-node1_side_4.log facts.json journal-kubelet.service.txt manifest-app.yaml missing.txt outcome.txt"; got != want {
 		t.Errorf("saved %s, want %s", got, want)
 	}
 	if got := read(t, out.Evidence, "missing.txt"); !strings.Contains(got, "/none/etcd.yaml: open /none/etcd.yaml: no such file") {

@@ -110,15 +110,19 @@ func (e *Executor) bringBack(path string) (string, error) {
 func moveNoReplace(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		if err := os.Link(from, to); err != nil {
-			return err
-		}
-		return os.Remove(from)
+		return moveByLink(from, to)
 	}
 	if err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
 	return nil
+}
+
+func moveByLink(from, to string) error {
+	if err := os.Link(from, to); err != nil {
+		return err
+	}
+	return os.Remove(from)
 }
 
 func digestOf(path string) (string, error) {
