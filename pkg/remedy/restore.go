@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // hiddenPrefix marks a manifest that ReplaceManifest has taken out of the
@@ -25,10 +27,11 @@ func hidden(path string) string {
 // overwritten: the hidden one is set aside under another dot name.
 //
 // It returns one line for each file that it moved, and an error that joins
-// what it could not do. A directory that is not there is no error.
+// what it could not do. It is no error that there is no directory, or that the
+// kubelet reads a single file instead: nothing can be hidden there.
 func Restore(dir string) (notes []string, err error) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {

@@ -103,6 +103,14 @@ func TestRestoreNeedsNoDirectory(t *testing.T) {
 	}
 }
 
+func TestRestoreHasNothingToDoForASingleFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pod.yaml")
+	write(t, path, "v1")
+	if notes, err := Restore(path); err != nil || len(notes) > 0 {
+		t.Errorf("notes %q, error %v", notes, err)
+	}
+}
+
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
