@@ -145,7 +145,10 @@ func (b *Box) end() error {
 	var failures []error
 	if b.options.CollectDir != "" && b.super != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		failures = append(failures, b.Collect(ctx, b.options.CollectDir))
+		// What a broken box no longer tells is no failure of ending it.
+		if err := b.Collect(ctx, b.options.CollectDir); err != nil {
+			failures = append(failures, os.WriteFile(filepath.Join(b.options.CollectDir, "not-collected.txt"), []byte(err.Error()+"\n"), 0o644))
+		}
 		cancel()
 	}
 	b.mu.Lock()

@@ -43,7 +43,8 @@ type Options struct {
 	// PlainRuntime leaves the wrapper around runc away, without which
 	// SetRuntimeFault does nothing.
 	PlainRuntime bool
-	// CollectDir, when set, gets all that Collect gathers at Stop.
+	// CollectDir, when set, gets all that Collect gathers at Stop, and
+	// not-collected.txt for what could not be had.
 	CollectDir string
 	// Progress gets a line for each step that takes long. Default os.Stdout.
 	Progress io.Writer

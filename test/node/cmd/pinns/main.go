@@ -53,7 +53,7 @@ func parse(args []string) request {
 			wanted.dir = value
 		case "-f", "--filename":
 			wanted.name = value
-		case "-s", "--sysctl":
+		case "-s", "--sysctl": // CRI-O joins several with a plus
 			wanted.sysctls = append(wanted.sysctls, strings.Split(value, "+")...)
 		case "-i", "-u", "-n", "-U", "-c":
 			i-- // these stand alone
