@@ -216,7 +216,7 @@ func makeUnique(path string) (string, error) {
 }
 
 func subjectOf(policy judgment, s *node.Snapshot, step restartpolicy.Step, runtimeUnit string) subject {
-	x := subject{policy: policy, snap: s, why: step, label: string(step.Kind), key: step.Key, target: step.Target, wide: nodeWide(step.Kind)}
+	x := subject{policy: policy, snap: s, why: step, label: string(step.Kind), key: step.Key, target: step.Target, wide: step.Kind.NodeWide()}
 	if step.Kind == restartpolicy.RestartRuntime {
 		x.units = []string{runtimeUnit}
 	}

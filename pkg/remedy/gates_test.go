@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
@@ -40,7 +41,7 @@ func TestKubeletGate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := newScripted(t)
 			c.change(n)
-			got := KubeletGate(n.policy, &n.snap, c.state)
+			got := restartpolicy.GateFor(n.policy, &n.snap, c.state, restartpolicy.RestartKubelet).Detail
 			if (got == "") != (c.why == "") || !strings.Contains(got, c.why) {
 				t.Errorf("got %q, want %q", got, c.why)
 			}
@@ -63,7 +64,7 @@ func TestRuntimeGate(t *testing.T) {
 	}
 	for _, c := range cases {
 		s := &node.Snapshot{Runtime: node.Runtime{MonitorsInUnit: c.inUnit, Unit: node.Unit{KillMode: c.mode}}}
-		if why := RuntimeGate(s); (why != "") != c.shut {
+		if why := restartpolicy.GateFor(config.Restart{}, s, restartpolicy.RuntimeDown, restartpolicy.RestartRuntime).Detail; (why != "") != c.shut {
 			t.Errorf("monitors in unit %v, KillMode %q: %q", c.inUnit, c.mode, why)
 		}
 	}

@@ -43,7 +43,7 @@ func nodeGuards() []guard {
 			return when(c.ctx.Err() != nil, "the agent is stopping")
 		}},
 		{"disabled", func(c scene) string {
-			return when(!enabled(c.policy.Steps, c.step.Kind), "the step is not enabled in the configuration")
+			return when(!restartpolicy.StepOf(c.policy.Steps, c.step.Kind).Enabled, "the step is not enabled in the configuration")
 		}},
 		{"paused", func(c scene) string {
 			return when(c.snap.Host.Paused != "", "paused: "+c.snap.Host.Paused)
@@ -55,10 +55,10 @@ func nodeGuards() []guard {
 			return when(len(c.snap.Host.Busy) > 0, "the host is busy: "+strings.Join(c.snap.Host.Busy, ", "))
 		}},
 		{"kubelet-stopped", func(c scene) string {
-			return when(stoppedOnPurpose(c.snap.Kubelet.Unit), "somebody stopped the kubelet")
+			return when(restartpolicy.StoppedOnPurpose(c.snap.Kubelet.Unit), "somebody stopped the kubelet")
 		}},
 		{"runtime-stopped", func(c scene) string {
-			return when(stoppedOnPurpose(c.snap.Runtime.Unit), "somebody stopped the runtime")
+			return when(restartpolicy.StoppedOnPurpose(c.snap.Runtime.Unit), "somebody stopped the runtime")
 		}},
 		{"runtime-silent", func(c scene) string {
 			return when(c.snap.Runtime.Err != nil && c.step.Kind != restartpolicy.RestartRuntime, "the runtime does not answer")
@@ -67,7 +67,7 @@ func nodeGuards() []guard {
 			if c.step.Kind != restartpolicy.RestartKubelet {
 				return ""
 			}
-			return KubeletGate(c.policy, c.snap, c.step.State)
+			return restartpolicy.GateFor(c.policy, c.snap, c.step.State, c.step.Kind).Detail
 		}},
 		{"kubelet-reach", func(c scene) string {
 			return when(c.step.Kind == restartpolicy.RestartKubelet && !c.command && (!c.systemd || c.snap.Kubelet.Unit.Err != nil),
@@ -77,7 +77,7 @@ func nodeGuards() []guard {
 			if c.step.Kind != restartpolicy.RestartRuntime {
 				return ""
 			}
-			return RuntimeGate(c.snap)
+			return restartpolicy.GateFor(c.policy, c.snap, c.step.State, c.step.Kind).Detail
 		}},
 		{"runtime-reach", func(c scene) string {
 			return when(c.step.Kind == restartpolicy.RestartRuntime && (!c.systemd || c.snap.Runtime.Unit.Err != nil),
@@ -108,32 +108,4 @@ func when(refused bool, why string) string {
 		return why
 	}
 	return ""
-}
-
-// stoppedOnPurpose tells a unit that somebody stopped or masked. With
-// Restart=always systemd never leaves a crashed one like that.
-func stoppedOnPurpose(u node.Unit) bool {
-	return u.Err == nil && (u.LoadState == "masked" || u.ActiveState == "inactive" && u.Result == "success")
-}
-
-func enabled(steps config.Steps, kind restartpolicy.StepKind) bool {
-	switch kind {
-	case restartpolicy.StopContainer:
-		return steps.StopContainer.Enabled
-	case restartpolicy.RemoveContainer:
-		return steps.RemoveContainer.Enabled
-	case restartpolicy.StopOldSandbox:
-		return steps.StopOldSandbox.Enabled
-	case restartpolicy.ReplaceManifest:
-		return steps.ReplaceManifest.Enabled
-	case restartpolicy.RestartKubelet:
-		return steps.RestartKubelet.Enabled
-	case restartpolicy.StopSandbox:
-		return steps.StopSandbox.Enabled
-	case restartpolicy.RestartRuntime:
-		return steps.RestartRuntime.Enabled
-	case restartpolicy.RemoveSandbox:
-		return steps.RemoveSandbox.Enabled
-	}
-	return false
 }

@@ -13,7 +13,7 @@ import (
 func targetGuards() []guard {
 	out := []guard{
 		{"no-pod", func(c scene) string {
-			return when(c.step.Key.Name == "" && !nodeWide(c.step.Kind), "the step names no pod")
+			return when(c.step.Key.Name == "" && !c.step.Kind.NodeWide(), "the step names no pod")
 		}},
 		{"sandbox-gone", onSandbox(func(c scene, sb node.Sandbox, there bool) string {
 			return when(!there, "the sandbox is gone")
@@ -152,7 +152,7 @@ func (c scene) succeeded() bool {
 // container in one; to some of them where kinds are given.
 func onSandbox(refuses func(c scene, sb node.Sandbox, there bool) string, kinds ...restartpolicy.StepKind) func(scene) string {
 	return func(c scene) string {
-		if nodeWide(c.step.Kind) || c.step.Kind == restartpolicy.ReplaceManifest || !among(c.step.Kind, kinds) {
+		if c.step.Kind.NodeWide() || c.step.Kind == restartpolicy.ReplaceManifest || !among(c.step.Kind, kinds) {
 			return ""
 		}
 		sb, there := findSandbox(c.snap, c.step.Target.SandboxID)
@@ -177,9 +177,4 @@ func among(kind restartpolicy.StepKind, kinds []restartpolicy.StepKind) bool {
 		}
 	}
 	return len(kinds) == 0
-}
-
-// nodeWide tells that a step serves every pod of the node at once.
-func nodeWide(kind restartpolicy.StepKind) bool {
-	return kind == restartpolicy.RestartKubelet || kind == restartpolicy.RestartRuntime
 }

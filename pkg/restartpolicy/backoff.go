@@ -23,14 +23,17 @@ type BackOff struct {
 }
 
 // BackOffOf returns the back-off of a kubelet with these gates and this
-// crashLoopBackOff.maxContainerRestartPeriod (0 if not set).
+// crashLoopBackOff.maxContainerRestartPeriod. 0 means not set, for which the
+// kubelet's defaulting puts 300 s while the gate is on.
 func BackOffOf(gates Gates, maxPeriod time.Duration) BackOff {
 	b := BackOff{defaultBackOffInitial, defaultBackOffMax}
 	if gates.ReduceDefaultCrashLoopBackOffDecay {
 		b = BackOff{reducedBackOffInitial, reducedBackOffMax}
 	}
-	if gates.KubeletCrashLoopBackOffMax && maxPeriod > 0 {
-		b.Max = maxPeriod
+	if gates.KubeletCrashLoopBackOffMax {
+		if b.Max = maxPeriod; b.Max <= 0 {
+			b.Max = defaultBackOffMax
+		}
 		b.Initial = min(b.Initial, b.Max)
 	}
 	return b

@@ -12,41 +12,16 @@ import (
 
 // containers judges each container of the manifest in the active sandbox.
 func (p *podFacts) containers() []finding {
-	var out []finding
 	spec := &p.manifest.Pod.Spec
-	initialized := p.initialized()
+	out := make([]finding, 0, len(spec.InitContainers)+len(spec.Containers))
+	phase := p.initPhase()
 	for i := range spec.InitContainers {
-		out = append(out, p.initContainer(&spec.InitContainers[i], initialized))
+		out = append(out, p.initContainer(i, phase))
 	}
 	for i := range spec.Containers {
-		out = append(out, p.container(&spec.Containers[i], false))
+		out = append(out, p.container(&spec.Containers[i], false, phase))
 	}
 	return out
-}
-
-// initialized tells whether a regular container has been created in the active
-// sandbox, which proves that the init containers are done.
-// Mirrors kubelet pkg/kubelet/container HasAnyActiveRegularContainerStarted, v1.37.
-func (p *podFacts) initialized() bool {
-	for i := range p.manifest.Pod.Spec.Containers {
-		if _, ok := p.current.Newest(p.manifest.Pod.Spec.Containers[i].Name); ok {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *podFacts) initContainer(c *corev1.Container, initialized bool) finding {
-	if sidecar(c) {
-		return p.container(c, true)
-	}
-	if initialized {
-		return p.find(c, IntendedDown, "init is done")
-	}
-	if rec, ok := p.current.Newest(c.Name); ok && rec.State == node.ContainerExited && rec.ExitCode == 0 {
-		return p.find(c, IntendedDown, "init is done")
-	}
-	return p.container(c, false)
 }
 
 func (p *podFacts) find(c *corev1.Container, state State, detail string) finding {
@@ -62,10 +37,13 @@ func (p *podFacts) find(c *corev1.Container, state State, detail string) finding
 
 // container judges one container that should be running. A sidecar is
 // restarted whatever its exit code.
-func (p *podFacts) container(c *corev1.Container, always bool) finding {
+func (p *podFacts) container(c *corev1.Container, always bool, phase initPhase) finding {
 	rec, ok := p.current.Newest(c.Name)
+	if rec.State != node.ContainerRunning && p.ended(c, always, phase) {
+		return p.find(c, IntendedDown, "the pod has ended")
+	}
 	if !ok {
-		return p.withoutRecord(c)
+		return p.withoutRecord(c, phase)
 	}
 	if stale, ok := p.inverted(c.Name, rec); ok {
 		return p.invertedFinding(c, rec, stale)
@@ -77,9 +55,6 @@ func (p *podFacts) container(c *corev1.Container, always bool) finding {
 		if !always && AfterExit(&p.manifest.Pod.Spec, c, rec.ExitCode, p.gates) == RestartNo {
 			return p.find(c, IntendedDown, fmt.Sprintf("exit code %d: its restart policy wants it down", rec.ExitCode))
 		}
-		if always && p.finished() {
-			return p.find(c, IntendedDown, "the pod's containers are done")
-		}
 		return p.exited(c, rec)
 	}
 	if call, ok := p.lateCall(p.manifest.Name, rec.ID); ok {
@@ -88,6 +63,22 @@ func (p *podFacts) container(c *corev1.Container, always bool) finding {
 	f := p.find(c, Husk, "created and not started")
 	f.wait = p.policy.Deadlines.FirstCrash.Duration
 	return f
+}
+
+// ended tells that the kubelet ends the pod, so that this container of it is
+// not started again: an init container failed for good, or a sidecar outlived
+// the regular containers.
+func (p *podFacts) ended(c *corev1.Container, sidecar bool, phase initPhase) bool {
+	if phase.failed {
+		return p.manifest.Pod.Spec.InitContainers[phase.reached].Name != c.Name || sidecar || p.unknown(c)
+	}
+	return sidecar && p.finished()
+}
+
+// unknown tells that the runtime does not know what became of a container.
+func (p *podFacts) unknown(c *corev1.Container) bool {
+	rec, ok := p.current.Newest(c.Name)
+	return ok && rec.State == node.ContainerUnknown
 }
 
 // finished tells that every regular container is down as its policy wants.
@@ -117,8 +108,8 @@ func (p *podFacts) running(c *corev1.Container, rec node.Container) finding {
 }
 
 // withoutRecord judges a container that the runtime does not know (any more).
-func (p *podFacts) withoutRecord(c *corev1.Container) finding {
-	if st, ok := p.status(c); ok && (st.RestartCount > 0 || st.LastTerminationState.Terminated != nil || st.State.Terminated != nil) {
+func (p *podFacts) withoutRecord(c *corev1.Container, phase initPhase) finding {
+	if st, ok := p.status(c); ok && phase.done && (st.RestartCount > 0 || st.LastTerminationState.Terminated != nil || st.State.Terminated != nil) {
 		f := p.find(c, InBackOff, "it ran before, and its record is gone")
 		f.wait, f.ladder = p.downWait(p.backOff.Max), ladderFor(Forgotten)
 		return f

@@ -12,6 +12,9 @@ import (
 // systemd restarts again and again counts as up.
 const steadyAge = 20 * time.Second
 
+// stopTimeout is systemd's default TimeoutStopSec.
+const stopTimeout = 90 * time.Second
+
 // diagnoseServices judges the runtime and the kubelet themselves.
 func diagnoseServices(policy config.Restart, s *node.Snapshot) []finding {
 	return []finding{diagnoseRuntime(policy, s), diagnoseKubelet(policy, s)}
@@ -20,7 +23,7 @@ func diagnoseServices(policy config.Restart, s *node.Snapshot) []finding {
 func diagnoseRuntime(policy config.Restart, s *node.Snapshot) finding {
 	f := finding{key: Key{Container: orElse(s.Runtime.Unit.Name, "runtime")}, state: Healthy}
 	switch {
-	case stoppedOnPurpose(s.Runtime.Unit):
+	case StoppedOnPurpose(s.Runtime.Unit):
 		f.state, f.detail = IntendedDown, "somebody stopped it ("+unitText(s.Runtime.Unit)+")"
 	case s.Runtime.Err != nil:
 		f.state, f.detail = RuntimeDown, "CRI does not answer: "+firstLine(s.Runtime.Err.Error())
@@ -44,12 +47,15 @@ func diagnoseKubelet(policy config.Restart, s *node.Snapshot) finding {
 			return f
 		}
 		f.state = Healthy
-	case stoppedOnPurpose(u):
+	case StoppedOnPurpose(u):
 		f.state, f.detail = IntendedDown, "somebody stopped it ("+unitText(u)+")"
 	case u.ActiveState == "active" && !u.Up():
 		return down("its process is in state " + u.ProcessState)
 	case u.ActiveState == "deactivating":
-		return down("it has been stopping (" + unitText(u) + ")")
+		// An admin's stop may take as long as systemd allows it.
+		f = down("it has been stopping (" + unitText(u) + ")")
+		f.wait += stopTimeout
+		return f
 	case u.ActiveState != "active":
 		return down("its unit is " + unitText(u))
 	case !s.Kubelet.Healthy:
@@ -62,9 +68,9 @@ func diagnoseKubelet(policy config.Restart, s *node.Snapshot) finding {
 	return f
 }
 
-// stoppedOnPurpose tells a unit that somebody stopped, masked or disabled.
+// StoppedOnPurpose tells a unit that somebody stopped, masked or disabled.
 // With Restart=always systemd never leaves a crashed one like that.
-func stoppedOnPurpose(u node.Unit) bool {
+func StoppedOnPurpose(u node.Unit) bool {
 	if u.Err != nil {
 		return false
 	}

@@ -1,60 +1,82 @@
 package restartpolicy
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
 // kubeletStartUp is how long a kubelet is in its own start-up.
 const kubeletStartUp = 60 * time.Second
 
-// gate tells whether a step is safe just now. Not safe with a reason means:
-// wait; without a reason: pass on to the next rung.
-func (p planner) gate(v Verdict, kind StepKind) (bool, string) {
+// Gate says why a step would do harm just now. The zero value means that it
+// would not.
+type Gate struct {
+	// Name is for the status, Detail one line for people.
+	Name, Detail string
+	// PassOn means that waiting does not help: the next rung is to be tried.
+	PassOn bool
+}
+
+// Shut tells that the step must not be taken.
+func (g Gate) Shut() bool { return g.Name != "" }
+
+// GateFor tells whether a step is safe on this node just now. It is asked when
+// a step is planned, and again when it is carried out.
+func GateFor(policy config.Restart, s *node.Snapshot, state State, kind StepKind) Gate {
 	switch kind {
 	case RestartKubelet:
-		return p.kubeletGate(v)
+		return kubeletGate(policy, s, state)
 	case RestartRuntime:
-		if p.snap.Runtime.MonitorsInUnit && p.snap.Runtime.Unit.KillMode != "process" && p.snap.Runtime.Unit.KillMode != "none" {
-			return false, "monitors-in-runtime-unit"
-		}
+		return runtimeGate(s)
 	case StopSandbox:
-		// Without a working kubelet nobody would restart the siblings.
-		if !p.snap.Kubelet.View.Known() {
-			return false, ""
+		if !s.Kubelet.View.Known() {
+			return Gate{Name: "no-view", Detail: "without a working kubelet nobody would restart the siblings", PassOn: true}
 		}
 	}
-	return true, ""
+	return Gate{}
 }
 
 // kubeletGate keeps the kubelet from being restarted while a start hangs: a
 // kubelet that starts then looks after no pod of the node, and says that it is
 // healthy.
-func (p planner) kubeletGate(v Verdict) (bool, string) {
-	if p.snap.Runtime.Err != nil {
-		return false, "runtime-does-not-answer"
+func kubeletGate(policy config.Restart, s *node.Snapshot, state State) Gate {
+	if s.Runtime.Err != nil {
+		return Gate{Name: "runtime-does-not-answer", Detail: "the runtime does not answer"}
 	}
-	dl := p.policy.Deadlines
-	for _, call := range startCalls(p.snap.Runtime.Calls) {
-		if call.Age > dl.HungStart.Duration {
-			return false, "" // the runtime is what hangs: the next rung
-		}
+	dl := policy.Deadlines
+	for _, call := range startCalls(s.Runtime.Calls) {
 		if call.Age > dl.HungCall.Duration {
-			return false, "start-in-flight"
-		}
-	}
-	for _, sb := range p.snap.Runtime.Sandboxes {
-		for _, c := range sb.Containers {
-			if c.State == node.ContainerCreated && v.State != Husk &&
-				p.snap.Taken.Wall.Sub(c.CreatedAt) > dl.HungCall.Duration {
-				return false, "container-created-not-started"
+			return Gate{
+				Name:   "start-in-flight",
+				Detail: fmt.Sprintf("runtime call %s (process %d) has been running for %s", call.Verb, call.PID, since(call.Age)),
+				PassOn: call.Age > dl.HungStart.Duration,
 			}
 		}
 	}
-	u := p.snap.Kubelet.Unit
-	if v.State != KubeletDown && u.ProcessStarted > 0 && p.snap.Taken.Boot-u.ProcessStarted < kubeletStartUp {
-		return false, "kubelet-starting"
+	for i := range s.Runtime.Sandboxes {
+		sb := &s.Runtime.Sandboxes[i]
+		for _, c := range sb.Containers {
+			if c.State == node.ContainerCreated && state != Husk && s.Taken.Wall.Sub(c.CreatedAt) > dl.HungCall.Duration {
+				return Gate{Name: "container-created-not-started", Detail: fmt.Sprintf("container %s of %s is created and not started", c.Name, sb.Pod)}
+			}
+		}
 	}
-	return true, ""
+	u := s.Kubelet.Unit
+	if age := s.Taken.Boot - u.ProcessStarted; state != KubeletDown && u.ProcessStarted > 0 && age < kubeletStartUp {
+		return Gate{Name: "kubelet-starting", Detail: "the kubelet has only been up for " + since(age)}
+	}
+	return Gate{}
+}
+
+// runtimeGate keeps a runtime from being restarted whose monitors would die
+// with its unit, and all containers of the node with them.
+func runtimeGate(s *node.Snapshot) Gate {
+	mode := s.Runtime.Unit.KillMode
+	if s.Runtime.MonitorsInUnit && mode != "process" && mode != "none" {
+		return Gate{Name: "monitors-in-runtime-unit", Detail: "container monitors live in the runtime's unit (KillMode " + mode + "): a restart would end every container"}
+	}
+	return Gate{}
 }

@@ -28,8 +28,8 @@ var guards = []guard{
 	{"paused", func(c *scene) bool { return c.snap.Host.Paused != "" }},
 	{"shutting-down", func(c *scene) bool { return c.snap.Host.ShuttingDown }},
 	{"host-busy", func(c *scene) bool { return len(c.snap.Host.Busy) > 0 }},
-	{"kubelet-stopped", func(c *scene) bool { return stoppedOnPurpose(c.snap.Kubelet.Unit) }},
-	{"runtime-stopped", func(c *scene) bool { return stoppedOnPurpose(c.snap.Runtime.Unit) }},
+	{"kubelet-stopped", func(c *scene) bool { return StoppedOnPurpose(c.snap.Kubelet.Unit) }},
+	{"runtime-stopped", func(c *scene) bool { return StoppedOnPurpose(c.snap.Runtime.Unit) }},
 	{"looks", func(c *scene) bool { return c.fault.Looks < c.policy.Looks }},
 	{"boot-hold-off", func(c *scene) bool { return c.snap.Taken.Boot < c.policy.HoldOffs.Boot.Duration }},
 	{"clock-step", func(c *scene) bool {

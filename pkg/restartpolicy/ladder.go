@@ -6,11 +6,11 @@ package restartpolicy
 func ladderFor(state State) []StepKind {
 	switch state {
 	case Forgotten:
-		return []StepKind{RestartKubelet, RemoveContainer, StopSandbox, RestartRuntime}
+		return []StepKind{RestartKubelet, RemoveContainer, StopSandbox, RestartRuntime, RemoveSandbox}
 	case StaleRunning:
 		return []StepKind{StopContainer, RestartRuntime}
 	case WaitingForOld:
-		return []StepKind{RestartKubelet, StopOldSandbox}
+		return []StepKind{RestartKubelet}
 	case TwoGenerations:
 		return []StepKind{StopOldSandbox}
 	case Rejected:

@@ -41,6 +41,9 @@ func Plan(policy config.Restart, s *node.Snapshot, verdicts []Verdict, ledger Le
 	return best, out
 }
 
+// refusedGap is the least time before a refused step is offered again.
+const refusedGap = 30 * time.Second
+
 type planner struct {
 	policy config.Restart
 	snap   *node.Snapshot
@@ -75,7 +78,7 @@ func (p planner) due(v Verdict) time.Duration {
 	if v.State == TwoGenerations && p.leftBehind(v) {
 		at = v.Since
 	}
-	if v.Ladder[0].nodeWide() {
+	if v.Ladder[0].NodeWide() {
 		at += p.jitter(v.Key)
 	}
 	return at
@@ -121,6 +124,9 @@ func (p planner) rung(v Verdict) (StepKind, string) {
 	for _, a := range tried {
 		used[a.Kind]++
 	}
+	if p.refusedLately(v) {
+		return "", "refused-lately"
+	}
 	for _, kind := range v.Ladder {
 		if used[kind] > 0 {
 			used[kind]--
@@ -129,12 +135,12 @@ func (p planner) rung(v Verdict) (StepKind, string) {
 		if !p.conf(kind).Enabled {
 			continue
 		}
-		ok, why := p.gate(v, kind)
-		if !ok && why == "" {
+		gate := GateFor(p.policy, p.snap, v.State, kind)
+		if gate.PassOn {
 			continue
 		}
-		if !ok {
-			return "", why
+		if gate.Shut() {
+			return "", gate.Name
 		}
 		if why := p.budget(v, kind); why != "" {
 			return "", why
@@ -157,23 +163,35 @@ func (p planner) triesOf(v Verdict) []Act {
 			p.snap.Taken.Boot-a.Began.Boot > p.policy.BreakerReset.Duration {
 			continue
 		}
-		if a.Key == v.Key || a.Kind.nodeWide() {
+		if a.Key == v.Key || a.Kind.NodeWide() {
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
-// rejectedRung retries a pod that was rejected at admission with growing gaps,
-// for ever: the reason may be real, and may pass at any time.
-func (p planner) rejectedRung(v Verdict) (StepKind, string) {
-	kind := StepKind("")
-	for _, k := range v.Ladder {
-		if p.conf(k).Enabled && kind == "" {
-			kind = k
+// refusedLately keeps a step that was refused because the facts had changed
+// from being offered again at every look.
+func (p planner) refusedLately(v Verdict) bool {
+	for _, a := range p.ledger.Acts {
+		if a.Result == ResultRefused && a.Key == v.Key && a.age(p.snap.Host.BootID, p.snap.Taken) < refusedGap {
+			return true
 		}
 	}
-	if kind == "" {
+	return false
+}
+
+// rejectedRung retries a pod that was rejected at admission with growing gaps,
+// for ever: the reason may be real, and may pass at any time. Each retry takes
+// the next enabled step, and the last of them from then on.
+func (p planner) rejectedRung(v Verdict) (StepKind, string) {
+	var enabled []StepKind
+	for _, k := range v.Ladder {
+		if p.conf(k).Enabled {
+			enabled = append(enabled, k)
+		}
+	}
+	if len(enabled) == 0 {
 		return "", "no-step-enabled"
 	}
 	tries := 0
@@ -185,36 +203,18 @@ func (p planner) rejectedRung(v Verdict) (StepKind, string) {
 	}
 	if tries > 0 {
 		gaps := p.policy.RejectedGaps
-		gap := gaps[min(tries, len(gaps))-1].Duration
-		if last.age(p.snap.Host.BootID, p.snap.Taken) < gap {
+		if last.age(p.snap.Host.BootID, p.snap.Taken) < gaps[min(tries, len(gaps))-1].Duration {
 			return "", "retry-gap"
 		}
 	}
-	if ok, why := p.gate(v, kind); !ok {
-		return "", orElse(why, "gate")
+	kind := enabled[min(tries, len(enabled)-1)]
+	if gate := GateFor(p.policy, p.snap, v.State, kind); gate.Shut() {
+		return "", gate.Name
+	}
+	if p.refusedLately(v) {
+		return "", "refused-lately"
 	}
 	return kind, p.perHour(kind)
 }
 
-func (p planner) conf(kind StepKind) config.Step {
-	s := p.policy.Steps
-	switch kind {
-	case StopContainer:
-		return s.StopContainer
-	case RemoveContainer:
-		return s.RemoveContainer
-	case StopOldSandbox:
-		return s.StopOldSandbox
-	case ReplaceManifest:
-		return s.ReplaceManifest
-	case RestartKubelet:
-		return s.RestartKubelet
-	case StopSandbox:
-		return s.StopSandbox
-	case RestartRuntime:
-		return s.RestartRuntime
-	case RemoveSandbox:
-		return s.RemoveSandbox
-	}
-	return config.Step{}
-}
+func (p planner) conf(kind StepKind) config.Step { return StepOf(p.policy.Steps, kind) }

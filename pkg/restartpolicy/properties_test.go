@@ -54,9 +54,9 @@ func TestNoActWithoutAnUnchangedManifest(t *testing.T) {
 		for range rapid.IntRange(50, 400).Draw(t, "looks") {
 			switch rapid.IntRange(0, 40).Draw(t, "event") {
 			case 0:
-				w.manifest, changed = !w.manifest, w.now
+				w.manifest, changed, w.modified = !w.manifest, w.now, w.now
 			case 1:
-				w.digest, changed = w.digest+1, w.now
+				w.digest, changed, w.modified = w.digest+1, w.now, w.now
 			case 2, 3:
 				w.crash(rapid.IntRange(0, 1).Draw(t, "which"), 1)
 			case 4:

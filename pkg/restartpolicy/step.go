@@ -1,6 +1,10 @@
 package restartpolicy
 
-import "time"
+import (
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/config"
+)
 
 // StepKind is a rung of the ladder.
 type StepKind string
@@ -30,5 +34,28 @@ type Step struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
-// nodeWide tells that a step serves every pod of the node at once.
-func (k StepKind) nodeWide() bool { return k == RestartKubelet || k == RestartRuntime }
+// NodeWide tells that a step serves every pod of the node at once.
+func (k StepKind) NodeWide() bool { return k == RestartKubelet || k == RestartRuntime }
+
+// StepOf is the configuration of a rung.
+func StepOf(steps config.Steps, kind StepKind) config.Step {
+	switch kind {
+	case StopContainer:
+		return steps.StopContainer
+	case RemoveContainer:
+		return steps.RemoveContainer
+	case StopOldSandbox:
+		return steps.StopOldSandbox
+	case ReplaceManifest:
+		return steps.ReplaceManifest
+	case RestartKubelet:
+		return steps.RestartKubelet
+	case StopSandbox:
+		return steps.StopSandbox
+	case RestartRuntime:
+		return steps.RestartRuntime
+	case RemoveSandbox:
+		return steps.RemoveSandbox
+	}
+	return config.Step{}
+}

@@ -100,9 +100,6 @@ func forEachHistory(t *testing.T, stream uint64, history func(t *testing.T, c *c
 	g := newGenerator(t, stream)
 	crashes := 0
 	settings := forEachBackOffSetting(t, func(t *testing.T, s backOffSetting) {
-		if s.defect() {
-			return // TestBackOffOfIsTheKubelets reports it
-		}
 		kubelets, agents := s.kubelets(t), s.agents()
 		for range 50 {
 			crashes += history(t, newCrashLoop(g, kubelets), agents)

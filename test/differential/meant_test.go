@@ -10,13 +10,11 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
 
-// difference is one way in which Judge and the kubelet differ.
+// difference is one way in which Judge and the kubelet differ, and are meant
+// to: Judge is less exact there, and never leads to an act.
 type difference struct {
 	name, reason string
-	// defect tells that Judge is wrong here. The others are meant: Judge is
-	// only less exact than the kubelet, and never leads to an act.
-	defect bool
-	is     func(pair) bool
+	is           func(pair) bool
 }
 
 // differences are all there are. An entry that does not occur any more fails
@@ -50,39 +48,6 @@ var differences = []difference{
 		reason: "The kubelet neither keeps nor ends it. It runs, so there is nothing to do.",
 		is: func(p pair) bool {
 			return p.choice == never && p.records[p.container].state == node.ContainerRunning && p.verdict.State == restartpolicy.Healthy
-		},
-	},
-	{
-		name:   "forgotten before its turn",
-		reason: "It ran in an earlier sandbox and waits for the init containers of this one. A slow init container makes Judge restart the kubelet.",
-		defect: true,
-		is: func(p pair) bool {
-			return p.choice == later && p.lost[p.container] && p.verdict.State == restartpolicy.InBackOff
-		},
-	},
-	{
-		name:   "forgotten although a later init container has begun",
-		reason: "A record of a later init container proves that the earlier ones are done, whatever is left of their own.",
-		defect: true,
-		is: func(p pair) bool {
-			return p.choice == never && p.acts() && !p.ended && p.overtaken()
-		},
-	},
-	{
-		name:   "forgotten in a pod that has ended",
-		reason: "An init container failed for good, or no regular container is left to run: the kubelet ends the pod, sidecars and all.",
-		defect: true,
-		is: func(p pair) bool {
-			return p.choice == never && p.acts() && p.ended && !p.exitedSidecarOfDonePod()
-		},
-	},
-	{
-		name:   "done although OOMKilled",
-		reason: "The kubelet takes an init container with the reason OOMKilled for failed, also with exit code 0.",
-		defect: true,
-		is: func(p pair) bool {
-			return p.choice == start && p.records[p.container].oom && p.records[p.container].exitCode == 0 &&
-				p.verdict.State == restartpolicy.IntendedDown
 		},
 	},
 }

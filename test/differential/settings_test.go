@@ -34,14 +34,6 @@ type backOffSetting struct {
 
 func (s backOffSetting) String() string { return fmt.Sprint(s.gates, " maxPeriod=", s.maxPeriod) }
 
-// defect tells of the setting for which BackOffOf is known to be wrong: with
-// KubeletCrashLoopBackOffMax on, the kubelet's defaults set the period to 300 s
-// before newCrashLoopBackOff sees it, so that the reduced limit of 60 s is
-// never used.
-func (s backOffSetting) defect() bool {
-	return s.gates["KubeletCrashLoopBackOffMax"] && s.gates["ReduceDefaultCrashLoopBackOffDecay"] && s.maxPeriod == 0
-}
-
 // forEachBackOffSetting goes through all sets of gates, with every period that
 // the kubelet takes under them, and returns how many there are.
 func forEachBackOffSetting(t *testing.T, run func(*testing.T, backOffSetting)) int {
@@ -99,12 +91,7 @@ func (s backOffSetting) agents() restartpolicy.BackOff {
 func TestBackOffOfIsTheKubelets(t *testing.T) {
 	count := forEachBackOffSetting(t, func(t *testing.T, s backOffSetting) {
 		want, got := s.kubelets(t), s.agents()
-		switch {
-		case s.defect() && got == want:
-			t.Errorf("%s agrees now: take it out of backOffSetting.defect", s)
-		case s.defect():
-			t.Logf("DEFECT %s: BackOffOf = %+v, the kubelet uses %+v", s, got, want)
-		case got != want:
+		if got != want {
 			t.Errorf("%s: BackOffOf = %+v, the kubelet uses %+v", s, got, want)
 		}
 	})

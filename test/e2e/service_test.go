@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,8 +51,15 @@ func TestKubeletCrashLoops(t *testing.T) {
 	s.agent("steps: {restartKubelet: {gap: 20s, gapMax: 40s, settle: 15s, timeout: 20s, perHour: 2}}", "deadlines: {kubeletDown: 30s}")
 	_, err := s.box.Systemctl(s.ctx, "stop", "kubelet")
 	s.must(err, "stop kubelet")
-	s.must(s.box.WriteFile("/var/lib/kubelet/cpu_manager_state", []byte(`{"policyName":"none","defaultCpuSet":"","checksum":1}`), 0o600), "corrupt the state")
+	state, err := s.box.ReadFile("/var/lib/kubelet/cpu_manager_state")
+	s.must(err, "read the state")
+	corrupt := regexp.MustCompile(`"checksum":\d+`).ReplaceAll(state, []byte(`"checksum":12345`))
+	s.must(s.box.WriteFile("/var/lib/kubelet/cpu_manager_state", corrupt, 0o600), "corrupt the state")
+	s.say("cpu_manager_state: %s", corrupt)
 	_, _ = s.box.Systemctl(s.ctx, "start", "kubelet")
+	s.eventually(2*time.Minute, "a restart was tried", func() bool { return s.kinds() == "restart-kubelet" })
+	_, err = s.box.Systemctl(s.ctx, "restart", node.Agent)
+	s.must(err, "restart the agent")
 	s.eventually(3*time.Minute, "two restarts were tried", func() bool { return s.kinds() == "restart-kubelet restart-kubelet" })
 	s.eventually(90*time.Second, "the budget holds it", func() bool {
 		out, _, _ := s.box.Exec(s.ctx, node.AgentProgram, "status", "-o", "wide")
