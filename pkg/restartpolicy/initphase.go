@@ -38,7 +38,7 @@ func (p *podFacts) initPhase() initPhase {
 	case rec.State == node.ContainerExited && !initFailed(rec):
 		phase.done = last
 	case rec.State == node.ContainerExited:
-		phase.failed = AfterExit(spec, c, rec.ExitCode, p.gates) == RestartNo
+		phase.failed = !p.initRestarts(c, rec)
 	case rec.State == node.ContainerUnknown:
 		phase.failed = !p.restartsOnFailure(c)
 	}
@@ -62,6 +62,16 @@ func initFailed(rec node.Container) bool {
 	return rec.ExitCode != 0 || rec.Reason == "OOMKilled"
 }
 
+// initRestarts tells whether the kubelet runs a plain init container again that
+// failed. Without the gate for rules only the pod's policy counts, whatever the
+// exit code.
+func (p *podFacts) initRestarts(c *corev1.Container, rec node.Container) bool {
+	if p.gates.ContainerRestartRules {
+		return AfterExit(&p.manifest.Pod.Spec, c, rec.ExitCode, p.gates) != RestartNo
+	}
+	return p.restartsOnFailure(c)
+}
+
 // restartsOnFailure is the policy for a container that did not exit with a
 // code, so that rules do not apply.
 func (p *podFacts) restartsOnFailure(c *corev1.Container) bool {
@@ -80,9 +90,14 @@ func (p *podFacts) initContainer(i int, phase initPhase) finding {
 	if phase.done || i < phase.reached {
 		return p.find(c, IntendedDown, "init is done")
 	}
-	rec, ok := p.current.Newest(c.Name)
-	if ok && rec.State == node.ContainerExited && !initFailed(rec) {
-		return p.find(c, IntendedDown, "init is done")
+	if rec, ok := p.current.Newest(c.Name); ok && rec.State == node.ContainerExited {
+		switch {
+		case !initFailed(rec):
+			return p.find(c, IntendedDown, "init is done")
+		case !p.initRestarts(c, rec):
+			return p.find(c, IntendedDown, "it failed, and its restart policy wants it down")
+		}
+		return p.exited(c, rec)
 	}
 	return p.container(c, false, phase)
 }

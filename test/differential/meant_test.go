@@ -35,21 +35,6 @@ var differences = []difference{
 				(p.spec().RestartPolicy == nil || strings.HasPrefix(p.container, "init-"))
 		},
 	},
-	{
-		name:   "starting, and never will",
-		reason: "A container without a record that the kubelet has no use for any more: reported as not created yet, without a ladder.",
-		is: func(p pair) bool {
-			_, recorded := p.records[p.container]
-			return p.choice == never && !recorded && p.verdict.State == restartpolicy.Starting
-		},
-	},
-	{
-		name:   "healthy init container that a later one has overtaken",
-		reason: "The kubelet neither keeps nor ends it. It runs, so there is nothing to do.",
-		is: func(p pair) bool {
-			return p.choice == never && p.records[p.container].state == node.ContainerRunning && p.verdict.State == restartpolicy.Healthy
-		},
-	},
 }
 
 // spec is the container's part of the manifest.
@@ -68,23 +53,4 @@ func (p pair) asksForReset() bool {
 	rule, matches := podutil.FindMatchingContainerRestartRule(*p.spec(), r.exitCode)
 	return recorded && r.state == node.ContainerExited && matches &&
 		rule.Action == corev1.ContainerRestartRuleActionRestartAllContainers
-}
-
-// exitedSidecarOfDonePod is the one case of a pod that has ended which Judge
-// knows: every regular container has exited, and a sidecar with them.
-func (p pair) exitedSidecarOfDonePod() bool {
-	_, begun := p.records[p.pod.Spec.Containers[0].Name]
-	return begun && podutil.IsRestartableInitContainer(p.spec()) && p.records[p.container].state == node.ContainerExited
-}
-
-// overtaken tells of a plain init container that one behind it has a record.
-func (p pair) overtaken() bool {
-	behind := false
-	for _, c := range p.pod.Spec.InitContainers {
-		if _, recorded := p.records[c.Name]; behind && recorded {
-			return !podutil.IsRestartableInitContainer(p.spec())
-		}
-		behind = behind || c.Name == p.container
-	}
-	return false
 }
