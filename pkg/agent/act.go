@@ -19,11 +19,8 @@ func (a *Agent) act(ctx context.Context, step restartpolicy.Step) (done bool) {
 	if ctx.Err() != nil {
 		return false
 	}
-	entry, err := a.journal.Begin(a.entry(step, restartpolicy.ResultStarted))
-	a.changes.trouble("journal", err)
-	if err != nil {
-		// An act that is not on record would not count against any budget.
-		a.withheld = "the journal cannot be written: " + err.Error()
+	entry, ok := a.begin(step, restartpolicy.ResultStarted)
+	if !ok {
 		return false
 	}
 	bound := step.Timeout + actSlack + 3*a.Config.LookTimeout.Duration
@@ -63,16 +60,26 @@ func (a *Agent) do(ctx context.Context, step restartpolicy.Step) remedy.Outcome 
 
 // announce enters an act that would have been taken.
 func (a *Agent) announce(step restartpolicy.Step) {
-	entry := a.entry(step, restartpolicy.ResultDryRun)
-	entry.Finished = entry.Began
-	entry, err := a.journal.Begin(entry)
-	a.changes.trouble("journal", err)
-	if err == nil {
+	if entry, ok := a.begin(step, restartpolicy.ResultDryRun); ok {
 		a.changes.act("act", entry)
+		a.publish(nil)
 	}
-	a.publish(nil)
 }
 
-func (a *Agent) entry(step restartpolicy.Step, result restartpolicy.Result) restartpolicy.Act {
-	return restartpolicy.Act{BootID: a.last.snap.Host.BootID, Step: step, Began: a.Clock.Now(), Result: result}
+// begin enters an act in the journal. An act that is not on record would not
+// count against any budget, so without an entry there is none.
+func (a *Agent) begin(step restartpolicy.Step, result restartpolicy.Result) (entry restartpolicy.Act, ok bool) {
+	now := a.Clock.Now()
+	entry = restartpolicy.Act{BootID: a.last.snap.Host.BootID, Step: step, Began: now, Result: result}
+	if result == restartpolicy.ResultDryRun {
+		entry.Finished = now
+	}
+	entry, err := a.journal.Begin(entry)
+	a.changes.trouble("journal", err)
+	a.unwritable = text(err)
+	if err != nil {
+		a.withheld = withheldUnwritable + a.unwritable
+		a.publish(nil)
+	}
+	return entry, err == nil
 }

@@ -66,9 +66,11 @@ type Agent struct {
 	looks    uint64
 	last     seen
 	refusals map[restartpolicy.Key]refusal
-	withheld string
-	changes  *changes
-	manager  *manager
+	// unwritable says why the last act could not be entered in the journal, and
+	// withheld why no act at all may be taken; empty if nothing is in the way.
+	unwritable, withheld string
+	changes              *changes
+	manager              *manager
 }
 
 // New makes the agent's directories and reads what an earlier process has left
@@ -134,6 +136,7 @@ func (a *Agent) Run(ctx context.Context) {
 	a.Logger.Info("agent started", "version", a.Version, "dryRun", a.policy.DryRun,
 		"interval", a.Config.Interval.Duration, "acts", len(a.journal.Acts()))
 	for {
+		a.hear()
 		again := a.turn(ctx)
 		if ctx.Err() != nil {
 			break
@@ -144,6 +147,14 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 	a.manager.stopping(0)
 	a.Logger.Info("agent ended")
+}
+
+// hear forgets a poke that the look to come will have served.
+func (a *Agent) hear() {
+	select {
+	case <-a.poked:
+	default:
+	}
 }
 
 // wait waits for the time of the next look. It returns false when ctx ended.

@@ -34,8 +34,9 @@ func (c *changes) verdicts(s *node.Snapshot, verdicts []restartpolicy.Verdict) {
 	var order []restartpolicy.Key
 	for _, v := range verdicts {
 		state := string(v.State)
-		if was, ok := c.states[v.Key]; ok && v.State == restartpolicy.Unknown && s.Runtime.Err != nil {
-			state = was
+		if v.State == restartpolicy.Unknown && s.Runtime.Err != nil {
+			c.keep(v.PodName, now)
+			continue
 		}
 		if before, ok := now[v.Key]; ok {
 			now[v.Key] = before + "+" + state
@@ -58,6 +59,15 @@ func (c *changes) verdicts(s *node.Snapshot, verdicts []restartpolicy.Verdict) {
 		}
 	}
 	c.states = now
+}
+
+// keep takes over what was known of a pod.
+func (c *changes) keep(pod node.PodName, now map[restartpolicy.Key]string) {
+	for key, was := range c.states {
+		if key.PodName == pod && pod.Name != "" {
+			now[key] = was
+		}
+	}
 }
 
 func well(state restartpolicy.State) bool {

@@ -16,6 +16,8 @@ const (
 	guardRefused     = "refused"
 )
 
+const withheldUnwritable = "the journal cannot be written: "
+
 // maxRefusalWait bounds the wait after a refusal.
 const maxRefusalWait = 5 * time.Minute
 
@@ -46,6 +48,11 @@ func (a *Agent) withhold(s *node.Snapshot, verdicts []restartpolicy.Verdict) []r
 		a.withheld = fmt.Sprintf("the journal was lost: what was done before is not known, so no act for another %s",
 			left.Round(time.Second))
 	}
+	held := a.withheld != ""
+	if a.unwritable != "" && !held {
+		// No guard: each act that is due tries anew.
+		a.withheld = withheldUnwritable + a.unwritable
+	}
 	out := slices.Clone(verdicts)
 	refusals := map[restartpolicy.Key]refusal{}
 	for i := range out {
@@ -53,7 +60,7 @@ func (a *Agent) withhold(s *node.Snapshot, verdicts []restartpolicy.Verdict) []r
 		if len(v.Ladder) == 0 {
 			continue
 		}
-		if a.withheld != "" {
+		if held {
 			v.Guards = append(slices.Clone(v.Guards), guardJournalLost)
 		}
 		if r, ok := a.refusals[v.Key]; ok {
