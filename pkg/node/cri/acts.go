@@ -14,11 +14,12 @@ import (
 // exit code -1 and the time of this stop. Stopping what has exited, or has been
 // removed, is no error.
 func (c *Client) StopContainer(ctx context.Context, id string, grace time.Duration) error {
-	if c.broken != nil {
-		return c.broken
+	api, err := c.service(ctx)
+	if err != nil {
+		return err
 	}
 	seconds := int64((max(grace, 0) + time.Second - 1) / time.Second)
-	_, err := c.api.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	_, err = api.StopContainer(ctx, &runtimeapi.StopContainerRequest{ContainerId: id, Timeout: seconds})
 	if err != nil && !NotFound(err) {
 		return c.explain("stop container "+id, err)
 	}
@@ -29,10 +30,11 @@ func (c *Client) StopContainer(ctx context.Context, id string, grace time.Durati
 // runs; CRI-O takes the deadline of the call as the grace for that. Removing
 // what is not there is no error.
 func (c *Client) RemoveContainer(ctx context.Context, id string) error {
-	if c.broken != nil {
-		return c.broken
+	api, err := c.service(ctx)
+	if err != nil {
+		return err
 	}
-	_, err := c.api.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
+	_, err = api.RemoveContainer(ctx, &runtimeapi.RemoveContainerRequest{ContainerId: id})
 	if err != nil && !NotFound(err) {
 		return c.explain("remove container "+id, err)
 	}
@@ -45,10 +47,11 @@ func (c *Client) RemoveContainer(ctx context.Context, id string) error {
 // only delays a process that ignores TERM; too short kills it early. The
 // records stay. Stopping what is not there is no error.
 func (c *Client) StopPodSandbox(ctx context.Context, id string) error {
-	if c.broken != nil {
-		return c.broken
+	api, err := c.service(ctx)
+	if err != nil {
+		return err
 	}
-	_, err := c.api.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: id})
+	_, err = api.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: id})
 	if err != nil && !NotFound(err) {
 		return c.explain("stop sandbox "+id, err)
 	}
@@ -58,10 +61,11 @@ func (c *Client) StopPodSandbox(ctx context.Context, id string) error {
 // RemovePodSandbox deletes a sandbox with the records of all its containers;
 // what still runs is killed. Removing what is not there is no error.
 func (c *Client) RemovePodSandbox(ctx context.Context, id string) error {
-	if c.broken != nil {
-		return c.broken
+	api, err := c.service(ctx)
+	if err != nil {
+		return err
 	}
-	_, err := c.api.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id})
+	_, err = api.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id})
 	if err != nil && !NotFound(err) {
 		return c.explain("remove sandbox "+id, err)
 	}

@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"os"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -27,8 +27,15 @@ const maxMessage = 16 << 20
 // so that a restarted runtime is seen by the next look.
 var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
-	MinConnectTimeout: 2 * time.Second,
+	MinConnectTimeout: 3 * time.Second,
 }
+
+// wakeTimeout bounds the wait for a connection to a runtime that is back, and
+// wakeRound each part of it.
+const (
+	wakeTimeout = time.Second
+	wakeRound   = 20 * time.Millisecond
+)
 
 // Client is one connection to a CRI runtime. It connects with the first call
 // and again after every loss. All methods may be called concurrently and end
@@ -46,9 +53,7 @@ type Client struct {
 // an absent runtime shows as an error of the calls. Close it after use.
 func New(socket string, log *slog.Logger) *Client {
 	c := &Client{socket: socket, log: log}
-	dial := func(ctx context.Context, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}
+	dial := func(ctx context.Context, _ string) (net.Conn, error) { return c.dial(ctx) }
 	c.conn, c.broken = grpc.NewClient("passthrough:///cri",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(dial),
@@ -71,12 +76,53 @@ func (c *Client) Close() error {
 	return c.conn.Close()
 }
 
+func (c *Client) dial(ctx context.Context) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "unix", c.socket)
+}
+
+// service returns what calls go through. After a loss, gRPC answers with the
+// old error until its pause is over; a look just before an act must not take
+// that for the state of now. So the socket is tried, and if somebody listens
+// on it the pause is cut short.
+func (c *Client) service(ctx context.Context) (runtimeapi.RuntimeServiceClient, error) {
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	if c.conn.GetState() == connectivity.Ready {
+		return c.api, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	if probe, err := c.dial(ctx); err == nil {
+		_ = probe.Close()
+		c.wake(ctx)
+	}
+	return c.api, nil
+}
+
+// wake waits for the connection. The pause may begin only after it was cut
+// short, so it is cut again and again.
+func (c *Client) wake(ctx context.Context) {
+	for ctx.Err() == nil {
+		state := c.conn.GetState()
+		if state == connectivity.Ready || state == connectivity.Shutdown {
+			return
+		}
+		c.conn.Connect()
+		c.conn.ResetConnectBackoff()
+		round, cancel := context.WithTimeout(ctx, wakeRound)
+		c.conn.WaitForStateChange(round, state)
+		cancel()
+	}
+}
+
 // Version returns the runtime's name and version, such as "cri-o", "1.34.0".
 func (c *Client) Version(ctx context.Context) (name, version string, err error) {
-	if c.broken != nil {
-		return "", "", c.broken
+	api, err := c.service(ctx)
+	if err != nil {
+		return "", "", err
 	}
-	answer, err := c.api.Version(ctx, &runtimeapi.VersionRequest{})
+	answer, err := api.Version(ctx, &runtimeapi.VersionRequest{})
 	if err != nil {
 		return "", "", c.explain("ask for the version", err)
 	}
@@ -86,13 +132,21 @@ func (c *Client) Version(ctx context.Context) (name, version string, err error) 
 // NotFound tells that a call failed because the runtime has no such record.
 func NotFound(err error) bool { return status.Code(err) == codes.NotFound }
 
-// explain says what was tried on which socket. The gRPC status stays inside.
+// explain says what was tried on which socket, and where there is no
+// connection, why. The gRPC status stays inside.
 func (c *Client) explain(what string, err error) error {
-	if status.Code(err) == codes.Unavailable {
-		_, statErr := os.Stat(c.socket)
-		if errors.Is(statErr, fs.ErrNotExist) {
-			return fmt.Errorf("%s: CRI socket %s does not exist: is the container runtime running? (%w)", what, c.socket, err)
-		}
+	if status.Code(err) != codes.Unavailable {
+		return fmt.Errorf("%s through CRI socket %s: %w", what, c.socket, err)
 	}
-	return fmt.Errorf("%s through CRI socket %s: %w", what, c.socket, err)
+	ctx, cancel := context.WithTimeout(context.Background(), wakeTimeout)
+	defer cancel()
+	probe, dialErr := c.dial(ctx)
+	switch {
+	case errors.Is(dialErr, fs.ErrNotExist):
+		return fmt.Errorf("%s: CRI socket %s does not exist: is the container runtime running? (%w)", what, c.socket, err)
+	case dialErr != nil:
+		return fmt.Errorf("%s: nobody listens on CRI socket %s: is the container runtime running? (%w)", what, c.socket, err)
+	}
+	_ = probe.Close()
+	return fmt.Errorf("%s: CRI socket %s takes connections, but did not answer (%w)", what, c.socket, err)
 }

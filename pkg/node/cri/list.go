@@ -18,14 +18,15 @@ type List struct {
 // long as the caller drops containers whose sandbox is not in the list.
 // CRI-O leaves out what is still being created (server/container_list.go).
 func (c *Client) List(ctx context.Context) (List, error) {
-	if c.broken != nil {
-		return List{}, c.broken
+	api, err := c.service(ctx)
+	if err != nil {
+		return List{}, err
 	}
-	sandboxes, err := c.api.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	sandboxes, err := api.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {
 		return List{}, c.explain("list sandboxes", err)
 	}
-	containers, err := c.api.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	containers, err := api.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
 	if err != nil {
 		return List{}, c.explain("list containers", err)
 	}

@@ -32,10 +32,11 @@ type Status struct {
 // takes 3.8 s for a record whose exit it missed: it waits for an exit file
 // that never comes. NotFound tells that the record has gone.
 func (c *Client) Status(ctx context.Context, id string) (Status, error) {
-	if c.broken != nil {
-		return Status{}, c.broken
+	api, err := c.service(ctx)
+	if err != nil {
+		return Status{}, err
 	}
-	answer, err := c.api.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id, Verbose: true})
+	answer, err := api.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: id, Verbose: true})
 	if err != nil {
 		return Status{}, c.explain("ask for the status of container "+id, err)
 	}

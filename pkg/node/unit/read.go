@@ -2,6 +2,9 @@ package unit
 
 import (
 	"context"
+	"errors"
+
+	"github.com/godbus/dbus/v5"
 
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
@@ -56,10 +59,17 @@ func (u *Units) ShuttingDown(ctx context.Context) bool {
 		announced, err = c.PreparingForShutdown(ctx)
 		return err
 	})
-	if err != nil {
+	if err != nil && !absent(err) {
 		u.log.Debug("logind did not tell whether a shutdown is announced", "error", err)
 	}
 	return err == nil && announced
+}
+
+// absent tells that logind does not run or cannot be reached from here.
+func absent(err error) bool {
+	var reply dbus.Error
+	return errors.Is(err, errNoLogind) || errors.As(err, &reply) &&
+		(reply.Name == "org.freedesktop.DBus.Error.ServiceUnknown" || reply.Name == "org.freedesktop.DBus.Error.NameHasNoOwner")
 }
 
 // properties are a unit's, as D-Bus gives them.
