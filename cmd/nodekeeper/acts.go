@@ -47,15 +47,15 @@ func (p *program) actTable(form output, acts []restartpolicy.Act) error {
 		return err
 	}
 	layout, limit := "01-02 15:04:05", width
-	columns := []column{{"ID", false}, {"WHEN (UTC)", false}, {"STEP", false}, {"POD", true}, {"CONTAINER", true},
-		{"VERDICT", false}, {"RESULT", false}}
+	columns := []column{rigid("ID"), rigid("WHEN (UTC)"), rigid("STEP"), podColumn(15), elastic("CONTAINER", 12),
+		rigid("VERDICT"), rigid("RESULT")}
 	if form == asWide {
 		layout, limit = "2006-01-02 15:04:05", 0
-		columns = append(columns, column{"DETAIL", true}, column{"REASON", true}, column{"EVIDENCE", true})
+		columns = append(columns, rigid("DETAIL"), rigid("REASON"), rigid("EVIDENCE"))
 	}
 	var rows [][]string
 	for _, a := range acts {
-		pod, container := names(a.Key.Namespace, a.Key.Name, a.Key.Container)
+		pod, container := names(form, a.Key.Namespace, a.Key.Name, a.Key.Container)
 		row := []string{a.ID, a.Began.Wall.UTC().Format(layout), string(a.Kind), pod, container,
 			dash(string(a.State)), string(a.Result)}
 		if form == asWide {
@@ -66,12 +66,17 @@ func (p *program) actTable(form output, acts []restartpolicy.Act) error {
 	return writeTable(p.out, limit, columns, rows)
 }
 
-// names are the first two columns: what belongs to no pod belongs to the node.
-func names(namespace, pod, container string) (string, string) {
+// names are the columns POD and CONTAINER: what belongs to no pod belongs to
+// the node. The namespace of a static pod says little that its name does not,
+// so that only the wide form has it.
+func names(form output, namespace, pod, container string) (string, string) {
 	if pod == "" {
 		return "(node)", dash(container)
 	}
-	return namespace + "/" + pod, dash(container)
+	if form == asWide {
+		pod = namespace + "/" + pod
+	}
+	return pod, dash(container)
 }
 
 func dash(text string) string {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
-	"github.com/nodekeeper/nodekeeper/pkg/node/clock"
 )
 
 const help = `nodekeeper brings back static-pod containers that the kubelet forgot.
@@ -28,13 +27,13 @@ type program struct {
 	clock node.Clock
 }
 
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	p := &program{out: stdout, err: stderr, clock: clock.New("/proc")}
+// execute runs one command line and returns the exit code.
+func (p *program) execute(ctx context.Context, args []string) int {
 	root := p.root()
 	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	return code(root.ExecuteContext(ctx), stderr)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	return code(root.ExecuteContext(ctx), p.err)
 }
 
 func (p *program) root() *cobra.Command {

@@ -23,11 +23,14 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/nodekeeper/nodekeeper/pkg/node/clock"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	p := &program{out: os.Stdout, err: os.Stderr, clock: clock.New("/proc")}
+	os.Exit(p.execute(ctx, os.Args[1:]))
 }

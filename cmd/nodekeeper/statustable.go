@@ -14,11 +14,11 @@ import (
 // statusTable writes the header and one line for each verdict, worst first.
 func (p *program) statusTable(form output, s status.Status, now node.Instant) error {
 	limit := width
-	columns := []column{{"POD", true}, {"CONTAINER", true}, {"VERDICT", false}, {"FOR", false}, {"NEXT", false},
-		{"BLOCKED-BY", true}, {"LAST STEP", true}}
+	columns := []column{podColumn(22), elastic("CONTAINER", 16), rigid("VERDICT"), rigid("FOR"), rigid("NEXT"),
+		elastic("BLOCKED-BY", 10), elastic("LAST STEP", 12)}
 	if form == asWide {
 		limit = 0
-		columns = append(columns, column{"DETAIL", true}, column{"STEPS", true})
+		columns = append(columns, rigid("DETAIL"), rigid("STEPS"))
 	}
 	for _, line := range header(s, now) {
 		if limit > 0 {
@@ -33,7 +33,7 @@ func (p *program) statusTable(form output, s status.Status, now node.Instant) er
 	slices.SortStableFunc(verdicts, func(a, b status.Verdict) int { return rank(a) - rank(b) })
 	var rows [][]string
 	for _, v := range verdicts {
-		pod, container := names(v.Namespace, v.Pod, v.Container)
+		pod, container := names(form, v.Namespace, v.Pod, v.Container)
 		row := []string{pod, container, string(v.State), span(v.ForSeconds), next(v), blockedBy(form, v), lastStep(v)}
 		if form == asWide {
 			row = append(row, dash(v.Detail), dash(joined(v.Steps)))
@@ -71,11 +71,12 @@ func blockedBy(form output, v status.Verdict) string {
 	return dash(strings.Join(v.BlockedBy, ","))
 }
 
+// lastStep is the step, its result, and how long ago it began.
 func lastStep(v status.Verdict) string {
 	if v.Last == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s %s %s ago", v.Last.Step, v.Last.Result, span(v.Last.AgoSeconds))
+	return fmt.Sprintf("%s %s %s", v.Last.Step, v.Last.Result, span(v.Last.AgoSeconds))
 }
 
 func joined(steps []restartpolicy.StepKind) string {
@@ -123,7 +124,7 @@ func header(s status.Status, now node.Instant) []string {
 		lines = append(lines, "NO ACTS    the node is shutting down")
 	}
 	if a := s.Agent.Acting; a != nil {
-		pod, container := names(a.Namespace, a.Pod, a.Container)
+		pod, container := names(asWide, a.Namespace, a.Pod, a.Container)
 		lines = append(lines, fmt.Sprintf("ACTING     %s for %s %s, %s at most", a.Step, pod, container, span(a.AtMostSeconds)))
 	}
 	return lines

@@ -8,15 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// least is how far a column is shortened at most.
-const least = 12
-
 // column is one column of a table.
 type column struct {
 	title string
-	// elastic columns are shortened in the middle when the table is too wide.
-	elastic bool
+	// least is how far its texts are shortened, in the middle, when the table is
+	// too wide; 0 for not at all.
+	least int
+	// tail is what share of a shortened text is its end: 1/tail.
+	tail int
 }
+
+// Columns that occur in several tables. What tells pods apart is the beginning
+// of their names: the end is the node's. Containers of one pod begin alike.
+func podColumn(least int) column { return column{"POD", least, 4} }
+
+func elastic(title string, least int) column { return column{title, least, 2} }
+
+func rigid(title string) column { return column{title: title} }
 
 // writeTable writes rows under their titles, two blanks apart. A limit of 0
 // means that nothing is shortened.
@@ -38,7 +46,7 @@ func writeTable(w io.Writer, limit int, columns []column, rows [][]string) error
 	for _, row := range append([][]string{titles}, rows...) {
 		var line strings.Builder
 		for i, cell := range row {
-			fmt.Fprintf(&line, "%-*s  ", widths[i], middle(cell, widths[i]))
+			fmt.Fprintf(&line, "%-*s  ", widths[i], middle(cell, widths[i], columns[i].tail))
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
 			return err
@@ -47,7 +55,7 @@ func writeTable(w io.Writer, limit int, columns []column, rows [][]string) error
 	return nil
 }
 
-// fit takes from the widest elastic column until the table fits.
+// fit takes from the widest column that can give until the table fits.
 func fit(widths []int, columns []column, limit int) {
 	total := 2 * (len(widths) - 1)
 	for _, w := range widths {
@@ -56,7 +64,7 @@ func fit(widths []int, columns []column, limit int) {
 	for ; total > limit; total-- {
 		widest := -1
 		for i, c := range columns {
-			if c.elastic && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
+			if c.least > 0 && widths[i] > c.least && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
@@ -67,16 +75,14 @@ func fit(widths []int, columns []column, limit int) {
 	}
 }
 
-// middle shortens text in the middle: the beginning of a name says what it is,
-// and its end which one.
-func middle(text string, limit int) string {
+// middle shortens text in the middle, with 1/tail of it for its end.
+func middle(text string, limit, tail int) string {
 	runes := []rune(text)
 	if len(runes) <= limit {
 		return text
 	}
-	head := (limit - 2) / 2
-	tail := limit - 2 - head
-	return string(runes[:head]) + ".." + string(runes[len(runes)-tail:])
+	end := (limit - 2) / max(tail, 1)
+	return string(runes[:limit-2-end]) + ".." + string(runes[len(runes)-end:])
 }
 
 // start shortens a sentence at its end.
@@ -94,8 +100,8 @@ func span(seconds int64) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", seconds)
-	case d < 10*time.Minute:
-		return strings.TrimSuffix(d.String(), "0s")
+	case d < 10*time.Minute && seconds%60 != 0:
+		return d.String()
 	case d < time.Hour:
 		return fmt.Sprintf("%dm", seconds/60)
 	case d < 24*time.Hour:

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+)
+
+// troubled is a node with one of everything.
+func troubled(now node.Instant) status.Status {
+	in := func(seconds int64) *int64 { return &seconds }
+	const master = "-ip-10-0-131-183.eu-central-1.compute.internal"
+	taken := node.Instant{Wall: now.Wall.Add(-2 * time.Second), Boot: now.Boot - 2*time.Second}
+	return status.Status{
+		APIVersion: status.APIVersion, Kind: status.Kind,
+		Agent: status.Agent{Version: "v1.2.3", PID: 4711, Looks: 99, IntervalSeconds: 5, Taken: taken, BootID: "boot-1"},
+		Node: status.Node{
+			Name:    "ip-10-0-131-183.eu-central-1.compute.internal",
+			Runtime: status.Runtime{Name: "cri-o", Version: "1.34.0", Unit: status.Unit{Name: "crio.service", State: "active/running"}},
+			Kubelet: status.Kubelet{View: node.ViewPods, SourcesNotReady: true, Healthy: true,
+				Error: "Pods API: FailedPrecondition: the kubelet has not heard of all of its pod sources yet, which takes its API server",
+				Unit:  status.Unit{Name: "kubelet.service", State: "active/running"}},
+			Manifests: status.Manifests{Dir: "/etc/kubernetes/manifests", Pods: 4,
+				Problems: []status.Problem{{Path: "/etc/kubernetes/manifests/broken.yaml", Kind: "unparsable", Message: "line 3: mend it"}}},
+			Paused: "until 2026-03-01 14:00:00 UTC: etcd restore",
+		},
+		Verdicts: []status.Verdict{
+			{Container: "crio.service", State: restartpolicy.Healthy, ForSeconds: 36000},
+			{Container: "kubelet.service", State: restartpolicy.Healthy, ForSeconds: 400000},
+			{Namespace: "openshift-etcd", Pod: "etcd" + master, Container: "etcd", State: restartpolicy.Healthy, ForSeconds: 35000},
+			{Namespace: "openshift-etcd", Pod: "etcd" + master, Container: "etcd-metrics", State: restartpolicy.InBackOff, ForSeconds: 75,
+				Next: in(125), BlockedBy: []string{"paused"}, Detail: "exited with code 1; kubelet: CrashLoopBackOff",
+				Steps: []restartpolicy.StepKind{restartpolicy.RestartKubelet}},
+			{Namespace: "openshift-kube-apiserver", Pod: "kube-apiserver" + master, Container: "kube-apiserver-cert-regeneration-controller",
+				State: restartpolicy.Forgotten, ForSeconds: 754, Next: in(0), Overdue: true,
+				BlockedBy: []string{"paused", "settling:restart-kubelet"}, Detail: "exited with code 255",
+				Steps: []restartpolicy.StepKind{restartpolicy.RestartKubelet, restartpolicy.RemoveContainer},
+				Last: &status.Act{ID: "12", Step: restartpolicy.RestartKubelet, Result: restartpolicy.ResultDone, AgoSeconds: 95,
+					Began: taken.Wall.Add(-95 * time.Second)}},
+			{Namespace: "openshift-kube-controller-manager", Pod: "kube-controller-manager" + master, State: restartpolicy.Excluded, ForSeconds: 9000},
+		},
+	}
+}
+
+func TestStatusTable(t *testing.T) {
+	s := stage(t)
+	s.publish(troubled(s.now))
+	for _, form := range []string{"table", "wide"} {
+		code, out, stderr := s.call("status", "-o", form)
+		if code != exitOverdue || stderr != "" {
+			t.Errorf("%s: code %d, stderr %q", form, code, stderr)
+		}
+		s.golden("status-"+form+".txt", out)
+		if form == "table" {
+			s.narrow(out)
+		}
+	}
+}
+
+func TestStatusData(t *testing.T) {
+	s := stage(t)
+	s.publish(troubled(s.now))
+	for form, decode := range map[string]func([]byte, any) error{
+		"json": json.Unmarshal,
+		"yaml": func(data []byte, to any) error { return yaml.UnmarshalStrict(data, to) },
+	} {
+		var got status.Status
+		code, out, _ := s.call("status", "-o", form)
+		if err := decode([]byte(out), &got); err != nil || code != exitOverdue || len(got.Verdicts) != 6 || got.Overdue() != 1 {
+			t.Errorf("%s: code %d, %v, %+v", form, code, err, got)
+		}
+	}
+}
+
+func TestStatusExitCodes(t *testing.T) {
+	s := stage(t)
+	well := troubled(s.now)
+	well.Verdicts = well.Verdicts[:4]
+	for name, c := range map[string]struct {
+		publish func()
+		later   time.Duration
+		want    int
+		says    string
+	}{
+		"well, or within the deadline": {func() { s.publish(well) }, 0, exitOK, ""},
+		"past a deadline":              {func() { s.publish(troubled(s.now)) }, 0, exitOverdue, ""},
+		"stale": {func() { s.publish(troubled(s.now)) }, 24 * time.Second, exitNoAgent,
+			"nodekeeper: the agent has not looked for 26s: systemctl status nodekeeper\n"},
+		"unreadable": {func() { s.write(s.run+"/status.json", "{") }, 0, exitFailure,
+			"nodekeeper: " + s.run + "/status.json cannot be read: unexpected end of JSON input\n"},
+	} {
+		now := s.now
+		c.publish()
+		s.now.Boot += c.later
+		code, _, stderr := s.call("status")
+		s.now = now
+		if code != c.want || stderr != c.says {
+			t.Errorf("%s: code %d, want %d; stderr %q", name, code, c.want, stderr)
+		}
+	}
+}
+
+func TestStatusWithoutAnAgent(t *testing.T) {
+	s := stage(t)
+	code, out, stderr := s.call("status")
+	if code != exitNoAgent || out != "" || stderr == "" {
+		t.Errorf("code %d, %q, %q", code, out, stderr)
+	}
+}
