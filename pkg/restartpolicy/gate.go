@@ -39,18 +39,18 @@ func GateFor(policy config.Restart, s *node.Snapshot, state State, kind StepKind
 	return Gate{}
 }
 
-// kubeletGate keeps the kubelet from being restarted while a start hangs: a
-// kubelet that starts then looks after no pod of the node, and says that it is
-// healthy.
+// kubeletGate keeps the kubelet from being restarted while a runtime call
+// hangs: a kubelet that starts then asks about every container, waits for the
+// one that is busy, looks after no pod of the node, and says that it is healthy.
 func kubeletGate(policy config.Restart, s *node.Snapshot, state State) Gate {
 	if s.Runtime.Err != nil {
 		return Gate{Name: "runtime-does-not-answer", Detail: "the runtime does not answer"}
 	}
 	dl := policy.Deadlines
-	for _, call := range startCalls(s.Runtime.Calls) {
-		if call.Age > dl.HungCall.Duration {
+	for _, call := range s.Runtime.Calls {
+		if call.Verb != "exec" && call.Age > dl.HungCall.Duration {
 			return Gate{
-				Name:   "start-in-flight",
+				Name:   "runtime-call-in-flight",
 				Detail: fmt.Sprintf("runtime call %s (process %d) has been running for %s", call.Verb, call.PID, since(call.Age)),
 				PassOn: call.Age > dl.HungStart.Duration,
 			}
@@ -59,8 +59,13 @@ func kubeletGate(policy config.Restart, s *node.Snapshot, state State) Gate {
 	for i := range s.Runtime.Sandboxes {
 		sb := &s.Runtime.Sandboxes[i]
 		for _, c := range sb.Containers {
-			if c.State == node.ContainerCreated && state != Husk && s.Taken.Wall.Sub(c.CreatedAt) > dl.HungCall.Duration {
-				return Gate{Name: "container-created-not-started", Detail: fmt.Sprintf("container %s of %s is created and not started", c.Name, sb.Pod)}
+			age := s.Taken.Wall.Sub(c.CreatedAt)
+			if c.State == node.ContainerCreated && state != Husk && age > dl.HungCall.Duration {
+				return Gate{
+					Name:   "container-created-not-started",
+					Detail: fmt.Sprintf("container %s of %s is created and not started", c.Name, sb.Pod),
+					PassOn: age > dl.HungStart.Duration,
+				}
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func TestStopHangs(t *testing.T) {
 	labelled(t, repair, disruptive)
 	s := stage(t, node.Options{})
 	s.run(app("1"))
-	s.agent("deadlines: {neverStarted: 60s}")
+	s.agent()
 	old := s.running("app", "main")
 	s.must(s.box.SetRuntimeFault("kill", fault.Rule{Action: fault.Hang, Count: 1}), "set fault")
 	s.put(app("2"))
@@ -95,7 +95,7 @@ func TestStopHangs(t *testing.T) {
 		c, err := s.box.RunningContainer(s.ctx, "app-node1", "main")
 		return err == nil && c.PodUID != old.PodUID
 	})
-	s.say("acts: %s", s.kinds())
+	s.wantActs(restartpolicy.RestartRuntime)
 }
 
 // A frozen container and bad manifests are reported, and never acted on.

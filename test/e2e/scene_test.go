@@ -21,6 +21,7 @@ const settings = `apiVersion: nodekeeper.io/v1alpha1
 kind: Configuration
 interval: 2s
 lookTimeout: 5s
+runtime: {ociRuntimes: [runc, runtime]} # runtime is the box's wrapper
 restart:
   jitter: 0s
   holdOffs: {boot: 0s, kubeletStart: 15s, runtimeStart: 15s, manifestChange: 5s, clockStep: 10s}
