@@ -5,7 +5,7 @@ import "time"
 // Runtime is the container runtime's side of the node.
 type Runtime struct {
 	// Err is set when CRI did not answer. Sandboxes is then empty and means
-	// nothing.
+	// nothing; Calls and MonitorsInUnit are filled all the same.
 	Err error
 	// Name and Version are CRI's own, for example "cri-o" and "1.34.0".
 	Name, Version string
@@ -21,8 +21,8 @@ type Runtime struct {
 	Calls []RuntimeCall
 }
 
-// Of returns the sandboxes of one pod name, all generations, newest attempt
-// of each UID first.
+// Of returns the sandboxes of one pod name, all generations, ordered by UID,
+// the newest attempt of each first.
 func (r Runtime) Of(name PodName) []Sandbox {
 	var out []Sandbox
 	for _, s := range r.Sandboxes {
@@ -93,6 +93,9 @@ type Container struct {
 	ExitCode int32
 	// Reason is CRI's, for example "OOMKilled", "Error" or "Completed".
 	Reason string
+	// StatusUnknown is set for an exited container whose status the runtime did
+	// not tell: ExitCode, Reason and FinishedAt then mean nothing.
+	StatusUnknown bool
 	// LogPath is the log file on the node.
 	LogPath string
 	// Grace is the pod's termination grace period as the kubelet wrote it on
@@ -120,7 +123,7 @@ const (
 type Process struct {
 	PID   int
 	State ProcessState
-	// CgroupEmpty is set when the container's cgroup was found and holds no
+	// CgroupEmpty is judged for processes that are gone only. It is set when the container's cgroup was found and holds no
 	// living process, or is gone altogether.
 	CgroupEmpty bool
 	// Frozen is set when the cgroup is frozen: somebody paused the container.

@@ -52,6 +52,9 @@ func (p *podFacts) container(c *corev1.Container, always bool, phase initPhase) 
 	case node.ContainerRunning:
 		return p.running(c, rec)
 	case node.ContainerExited:
+		if rec.StatusUnknown && !always && p.codeMatters(c) {
+			return p.find(c, Unknown, "exited, and the runtime does not tell with which code")
+		}
 		if !always && AfterExit(&p.manifest.Pod.Spec, c, rec.ExitCode, p.gates) == RestartNo {
 			return p.find(c, IntendedDown, fmt.Sprintf("exit code %d: its restart policy wants it down", rec.ExitCode))
 		}
@@ -63,6 +66,13 @@ func (p *podFacts) container(c *corev1.Container, always bool, phase initPhase) 
 	f := p.find(c, Husk, "created and not started")
 	f.wait = p.policy.Deadlines.FirstCrash.Duration
 	return f
+}
+
+// codeMatters tells that the exit code decides whether the container is
+// started again.
+func (p *podFacts) codeMatters(c *corev1.Container) bool {
+	zero := AfterExit(&p.manifest.Pod.Spec, c, 0, p.gates)
+	return len(c.RestartPolicyRules) > 0 || zero != AfterExit(&p.manifest.Pod.Spec, c, 1, p.gates)
 }
 
 // ended tells that the kubelet ends the pod, so that this container of it is

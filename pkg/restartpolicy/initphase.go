@@ -35,6 +35,7 @@ func (p *podFacts) initPhase() initPhase {
 	switch {
 	case sidecar(c):
 		phase.done = last && rec.State == node.ContainerRunning
+	case rec.StatusUnknown:
 	case rec.State == node.ContainerExited && !initFailed(rec):
 		phase.done = last
 	case rec.State == node.ContainerExited:
@@ -92,6 +93,8 @@ func (p *podFacts) initContainer(i int, phase initPhase) finding {
 	}
 	if rec, ok := p.current.Newest(c.Name); ok && rec.State == node.ContainerExited {
 		switch {
+		case rec.StatusUnknown:
+			return p.find(c, Unknown, "exited, and the runtime does not tell with which code")
 		case !initFailed(rec):
 			return p.find(c, IntendedDown, "init is done")
 		case !p.initRestarts(c, rec):

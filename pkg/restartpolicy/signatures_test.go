@@ -96,6 +96,19 @@ func TestSignatures(t *testing.T) {
 		{name: "start-up of the kubelet is blocked",
 			setUp: func(s *node.Snapshot, w *world) { s.Kubelet.View.Pods = nil },
 			state: KubeletDown, after: 60 * time.Second, first: RestartKubelet},
+		{name: "exit code not told, and it decides: not judged",
+			setUp: func(s *node.Snapshot, w *world) {
+				exit(s, 0, 0)
+				s.Intent.Pods[0].Pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+				s.Runtime.Sandboxes[0].Containers[0].StatusUnknown = true
+			},
+			state: Unknown},
+		{name: "exit code not told, and it does not matter",
+			setUp: func(s *node.Snapshot, w *world) {
+				exit(s, 0, 0)
+				s.Runtime.Sandboxes[0].Containers[0].StatusUnknown = true
+			},
+			state: Forgotten, after: 120 * time.Second, first: RestartKubelet},
 		{name: "frozen: reported only",
 			setUp: func(s *node.Snapshot, w *world) { s.Runtime.Sandboxes[0].Containers[0].Process.Frozen = true },
 			state: Frozen},

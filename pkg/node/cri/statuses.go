@@ -75,6 +75,7 @@ func (s *statuses) fill(ctx context.Context, sandboxes []node.Sandbox) map[strin
 		for j := range sandboxes[i].Containers {
 			c := &sandboxes[i].Containers[j]
 			e := s.known[c.ID]
+			c.StatusUnknown = c.State == node.ContainerExited && (e == nil || e.of != node.ContainerExited)
 			if e == nil || e.of == "" {
 				continue
 			}
