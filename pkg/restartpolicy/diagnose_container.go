@@ -148,7 +148,7 @@ func (p *podFacts) exited(c *corev1.Container, rec node.Container) finding {
 		f.detail += "; kubelet: " + reason
 		switch {
 		case reason == "CrashLoopBackOff":
-			if b, ok := backOffIn(st.State.Waiting.Message); ok {
+			if b, ok := parseBackOff(st.State.Waiting.Message); ok {
 				wait = b
 			}
 		case startFailure(reason):

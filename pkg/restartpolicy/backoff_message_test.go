@@ -1,4 +1,4 @@
-package kubelet
+package restartpolicy
 
 import (
 	"fmt"
@@ -32,9 +32,9 @@ func TestParseBackOff(t *testing.T) {
 		"back-off 40s restarting failed": 0,
 		`back-off 10s pulling image "x"`: 0,
 	} {
-		got, ok := ParseBackOff(message)
+		got, ok := parseBackOff(message)
 		if got != want || ok != (want != 0) {
-			t.Errorf("ParseBackOff(%q) = %s, %v, want %s", message, got, ok, want)
+			t.Errorf("parseBackOff(%q) = %s, %v, want %s", message, got, ok, want)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func FuzzParseBackOff(f *testing.F) {
 	f.Add("back-off 2m40s restarting failed container=back-off 1s restarting failed container=")
 	f.Add("back-off  restarting failed container=")
 	f.Fuzz(func(t *testing.T, message string) {
-		wait, ok := ParseBackOff(message)
+		wait, ok := parseBackOff(message)
 		if !ok {
 			if wait != 0 {
 				t.Errorf("%q: not a back-off, and %s", message, wait)
@@ -54,7 +54,7 @@ func FuzzParseBackOff(f *testing.F) {
 		if wait <= 0 || wait > maxBackOff {
 			t.Errorf("%q: %s is out of bounds", message, wait)
 		}
-		again, ok := ParseBackOff(fmt.Sprintf("back-off %s restarting failed container=x pod=y", wait))
+		again, ok := parseBackOff(fmt.Sprintf("back-off %s restarting failed container=x pod=y", wait))
 		if !ok || again != wait || !strings.HasPrefix(message, "back-off ") {
 			t.Errorf("%q: %s reads back as %s", message, wait, again)
 		}
