@@ -35,7 +35,7 @@ func (p *podFacts) notBegun() (finding, bool) {
 	f := finding{key: Key{PodName: p.manifest.Name}, target: p.target(nil)}
 	dl := p.policy.Deadlines
 	switch {
-	case p.view != nil && p.view.Phase == corev1.PodFailed && len(p.view.Statuses) == 0:
+	case p.view != nil && p.view.Phase == corev1.PodFailed && (len(p.view.Statuses) == 0 || p.failedInVain()):
 		f.state, f.detail = Rejected, "the kubelet rejected it ("+p.view.Reason+") and does not retry"
 		f.wait, f.ladder = dl.Rejected.Duration, ladderFor(Rejected)
 	case p.current != nil:
@@ -68,6 +68,25 @@ func (p *podFacts) notBegun() (finding, bool) {
 		}
 	}
 	return f, true
+}
+
+// failedInVain tells a pod that is Failed for the kubelet although one of its
+// containers should be started again: it was pre-empted, or a shutdown that was
+// cancelled ended it. The kubelet does not come back to it.
+func (p *podFacts) failedInVain() bool {
+	if p.current == nil {
+		return true
+	}
+	wanted := false
+	spec := &p.manifest.Pod.Spec
+	for i := range spec.Containers {
+		rec, ok := p.current.Newest(spec.Containers[i].Name)
+		if ok && rec.State == node.ContainerRunning {
+			return false
+		}
+		wanted = wanted || !ok || AfterExit(spec, &spec.Containers[i], rec.ExitCode, p.gates) != RestartNo
+	}
+	return wanted
 }
 
 // olds are the sandboxes that block a new generation: those of another UID

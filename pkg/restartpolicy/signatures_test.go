@@ -47,6 +47,21 @@ func TestSignatures(t *testing.T) {
 				s.Kubelet.View.Pods[0].Phase, s.Kubelet.View.Pods[0].Statuses = corev1.PodFailed, nil
 			},
 			state: Rejected, after: 60 * time.Second, first: RestartKubelet},
+		{name: "pre-empted, and not started again",
+			setUp: func(s *node.Snapshot, w *world) {
+				exit(s, 0, 0)
+				exit(s, 1, 0)
+				s.Kubelet.View.Pods[0].Phase, s.Kubelet.View.Pods[0].Reason = corev1.PodFailed, "Preempting"
+			},
+			state: Rejected, after: 60 * time.Second, first: RestartKubelet},
+		{name: "failed as its policy wants",
+			setUp: func(s *node.Snapshot, w *world) {
+				s.Intent.Pods[0].Pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+				exit(s, 0, 1)
+				exit(s, 1, 1)
+				s.Kubelet.View.Pods[0].Phase = corev1.PodFailed
+			},
+			state: IntendedDown},
 		{name: "exit never noticed",
 			setUp: func(s *node.Snapshot, w *world) {
 				s.Runtime.Sandboxes[0].Containers[0].Process = node.Process{PID: 9, State: node.ProcessZombie, CgroupEmpty: true}

@@ -74,30 +74,47 @@ func TestAPIServerComesBackByItself(t *testing.T) {
 	s.evidence("app", "main")
 }
 
-// A rejected pod is retried with growing gaps while the cause stays, and runs
-// once it has passed.
-func TestRejectedAtAdmission(t *testing.T) {
-	labelled(t, repair)
+// rejected stages a node with room for one pod, on which app runs and second
+// was rejected.
+func rejected(t *testing.T, more ...string) *scene {
 	s := stage(t, node.Options{KubeletConfig: func(c map[string]any) { c["maxPods"] = 1 }})
 	s.run(app("1"))
-	second := podSpec{name: "second", containers: []container{{name: "main"}}}
-	s.put(second)
-	s.agent("rejectedGaps: [30s, 60s, 5m]", "deadlines: {rejected: 10s}")
-	appMain := s.running("app", "main")
+	s.put(podSpec{name: "second", containers: []container{{name: "main"}}})
+	time.Sleep(3 * time.Second)
+	s.agent(more...)
 	s.eventually(30*time.Second, "the rejection is seen", func() bool { return s.says(restartpolicy.Rejected, "second") })
-	s.eventually(3*time.Minute, "it was retried twice", func() bool {
-		return s.kinds() == "restart-kubelet restart-kubelet"
-	})
-	acts := s.acts()
-	if gap := acts[1].Began.Boot - acts[0].Began.Boot; gap < 30*time.Second {
-		t.Errorf("second retry after %v, want at least 30s", gap)
-	}
-	s.untouched(appMain)
+	return s
+}
+
+// A rejected pod runs once there is room, by a restart of the kubelet.
+func TestRejectedAndRoomMade(t *testing.T) {
+	labelled(t, repair)
+	s := rejected(t)
 	s.must(s.box.RemoveManifest("app.yaml"), "remove app")
-	s.eventually(4*time.Minute, "second runs", func() bool {
+	s.eventually(3*time.Minute, "second runs", func() bool {
 		_, err := s.box.RunningContainer(s.ctx, "second-node1", "main")
 		return err == nil
 	})
+	s.wantActs(restartpolicy.RestartKubelet)
+}
+
+// While the cause stays, a rejected pod is retried with growing gaps. Where the
+// admin allows it, its own manifest goes out and in, and nobody else is touched.
+func TestRejectedAndCauseStays(t *testing.T) {
+	labelled(t, repair)
+	s := rejected(t, "rejectedGaps: [30s, 60s, 5m]", "deadlines: {rejected: 10s}",
+		"steps: {replaceManifest: {enabled: true}, restartKubelet: {enabled: false}}")
+	main := s.running("app", "main")
+	s.eventually(4*time.Minute, "it was retried three times", func() bool {
+		return s.kinds() == "replace-manifest replace-manifest replace-manifest"
+	})
+	acts := s.acts()
+	for i, least := range []time.Duration{30 * time.Second, 60 * time.Second} {
+		if gap := acts[i+1].Began.Boot - acts[i].Began.Boot; gap < least {
+			t.Errorf("retry %d after %v, want at least %v", i+2, gap, least)
+		}
+	}
+	s.untouched(main)
 }
 
 // evidence fails unless the log of a dead container was saved.
