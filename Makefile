@@ -41,13 +41,14 @@ test-e2e: build prepare ## e2e cases in boxes (LABELS="!Slow" PARALLEL=6)
 	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 60m -parallel $(PARALLEL) ./e2e/... -label-filter='$(LABELS)'
 
 test-slow: build prepare ## the longest e2e cases
-	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 170m -parallel $(PARALLEL) ./e2e/... -label-filter=Slow
+	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 170m -parallel $(PARALLEL) ./e2e/... -label-filter='Slow && !Bench'
 
 prepare: ## install what the box needs and build the pinned components into the cache
 	@cd test && $(GO) run ./node/cmd/box prepare
 
-bench: ## cost of a look and of a judgement, memory of the agent
-	$(GO) test -run '^$$' -bench . -benchmem ./pkg/...
+bench: build prepare ## cost of a look and of a judgement, memory and CPU of the agent (on an idle machine)
+	CGO_ENABLED=0 $(GO) test -run '^$$' -bench . -benchmem ./pkg/... ./cmd/...
+	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 40m -run TestFootprint ./e2e/... -label-filter=Bench
 
 fuzz: ## a minute of fuzzing for each fuzz target
 	@for pkg in $$($(GO) list ./pkg/...); do \
