@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
+	"github.com/nodekeeper/nodekeeper/pkg/node/cri/critest"
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+)
+
+// asProgram makes the test binary the program itself, in a process of its own.
+const asProgram = "NODEKEEPER_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// running is an agent process on a runtime in memory.
+type running struct {
+	testing.TB
+	command *exec.Cmd
+	run     string
+	log     bytes.Buffer
+}
+
+// startAgent starts an agent that sees so many static pods of three containers.
+func startAgent(tb testing.TB, pods int) *running {
+	tb.Helper()
+	dir := tb.TempDir()
+	a := &running{TB: tb, run: filepath.Join(dir, "run")}
+	runtime := critest.Start(tb)
+	manifests := filepath.Join(dir, "manifests")
+	if err := os.Mkdir(manifests, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	for i := range pods {
+		addPod(tb, runtime, manifests, fmt.Sprintf("app-%d", i))
+	}
+	config := filepath.Join(dir, "config.yaml")
+	text := fmt.Sprintf(`apiVersion: nodekeeper.io/v1alpha1
+kind: Configuration
+interval: 1s
+directories: {run: %s/run, state: %s/state, log: %s/log}
+kubelet: {nodeName: n1, staticPodPath: %s, podsAPISocket: %s/none.sock, podsURL: "", healthzURL: "http://127.0.0.1:9/healthz"}
+runtime: {socket: %s}
+restart: {dryRun: true}
+`, dir, dir, dir, manifests, dir, runtime.Socket())
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	a.command = exec.Command(os.Args[0], "run", "--config", config)
+	a.command.Env = append(os.Environ(), asProgram+"=1", "NOTIFY_SOCKET=", "WATCHDOG_USEC=")
+	a.command.Stderr = &a.log
+	if err := a.command.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = a.command.Process.Kill() })
+	return a
+}
+
+func addPod(tb testing.TB, runtime *critest.Server, manifests, name string) {
+	tb.Helper()
+	created := time.Now().Add(-time.Hour)
+	runtime.AddSandbox(critest.Sandbox{ID: critest.ID(name), Namespace: "default", Name: name + "-n1", UID: name, Source: "file", CreatedAt: created})
+	spec := ""
+	for _, c := range []string{"main", "side", "log"} {
+		runtime.AddContainer(critest.Container{ID: critest.ID(name + c), SandboxID: critest.ID(name), Name: c,
+			CreatedAt: created, StartedAt: created, PID: os.Getpid(), Grace: 30})
+		spec += "  - {name: " + c + ", image: example.org/app:1}\n"
+	}
+	manifest := "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", uid: " + name + "}\nspec:\n  containers:\n" + spec
+	if err := os.WriteFile(filepath.Join(manifests, name+".yaml"), []byte(manifest), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// looked waits until the agent has looked so often.
+func (a *running) looked(times uint64) status.Status {
+	a.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(time.Minute)
+	for {
+		s, err := status.Read(a.run)
+		if err == nil && s.Agent.Looks >= times {
+			return s
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			a.Fatalf("the agent has not looked %d times (%v):\n%s", times, err, a.log.String())
+		}
+	}
+}
+
+// stop ends the agent as systemd does.
+func (a *running) stop() {
+	a.Helper()
+	if err := a.command.Process.Signal(syscall.SIGTERM); err != nil {
+		a.Fatal(err)
+	}
+	if err := a.command.Wait(); err != nil {
+		a.Errorf("ended with %v:\n%s", err, a.log.String())
+	}
+}
+
+func TestRunLooksAndEndsWell(t *testing.T) {
+	a := startAgent(t, 2)
+	s := a.looked(2)
+	a.stop()
+	states := map[restartpolicy.State]int{}
+	for _, v := range s.Verdicts {
+		states[v.State]++
+	}
+	if states[restartpolicy.Healthy] < 6 || s.Node.Runtime.Name != "cri-o" || s.Node.Manifests.Pods != 2 || !s.Agent.DryRun {
+		t.Errorf("%+v\n%s", s, a.log.String())
+	}
+	if !strings.Contains(a.log.String(), "agent ended") {
+		t.Errorf("log:\n%s", a.log.String())
+	}
+}
+
+// BenchmarkAgent is the memory of the agent on a node of 110 pods.
+func BenchmarkAgent(b *testing.B) {
+	a := startAgent(b, 110)
+	a.looked(10)
+	b.ReportMetric(float64(a.resident())/1024, "MiB-resident")
+	b.ReportMetric(0, "ns/op")
+	a.stop()
+}
+
+// resident is the resident memory of the agent in KiB.
+func (a *running) resident() int {
+	a.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.command.Process.Pid))
+	if err != nil {
+		a.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "VmRSS:" {
+			kib, err := strconv.Atoi(fields[1])
+			if err != nil {
+				a.Fatal(err)
+			}
+			return kib
+		}
+	}
+	a.Fatal("no VmRSS")
+	return 0
+}
