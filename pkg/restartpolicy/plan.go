@@ -41,9 +41,6 @@ func Plan(policy config.Restart, s *node.Snapshot, verdicts []Verdict, ledger Le
 	return best, out
 }
 
-// refusedGap is the least time before a refused step is offered again.
-const refusedGap = 30 * time.Second
-
 type planner struct {
 	policy config.Restart
 	snap   *node.Snapshot
@@ -124,9 +121,6 @@ func (p planner) rung(v Verdict) (StepKind, string) {
 	for _, a := range tried {
 		used[a.Kind]++
 	}
-	if p.refusedLately(v) {
-		return "", "refused-lately"
-	}
 	for _, kind := range v.Ladder {
 		if used[kind] > 0 {
 			used[kind]--
@@ -170,17 +164,6 @@ func (p planner) triesOf(v Verdict) []Act {
 	return out
 }
 
-// refusedLately keeps a step that was refused because the facts had changed
-// from being offered again at every look.
-func (p planner) refusedLately(v Verdict) bool {
-	for _, a := range p.ledger.Acts {
-		if a.Result == ResultRefused && a.Key == v.Key && a.age(p.snap.Host.BootID, p.snap.Taken) < refusedGap {
-			return true
-		}
-	}
-	return false
-}
-
 // rejectedRung retries a pod that was rejected at admission with growing gaps,
 // for ever: the reason may be real, and may pass at any time. Each retry takes
 // the next enabled step, and the last of them from then on.
@@ -210,9 +193,6 @@ func (p planner) rejectedRung(v Verdict) (StepKind, string) {
 	kind := enabled[min(tries, len(enabled)-1)]
 	if gate := GateFor(p.policy, p.snap, v.State, kind); gate.Shut() {
 		return "", gate.Name
-	}
-	if p.refusedLately(v) {
-		return "", "refused-lately"
 	}
 	return kind, p.perHour(kind)
 }
