@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -26,15 +27,22 @@ const (
 )
 
 // The agent's memory and CPU time on a full node, with the default
-// configuration. Only memory can fail the test: the CPU time depends on what
-// else runs on the machine.
+// configuration and each of the kubelet's two views. Only memory can fail the
+// test: the CPU time depends on what else runs on the machine.
 func TestFootprint(t *testing.T) {
 	labelled(t, slow, bench)
+	t.Run("pods-api", func(t *testing.T) { footprint(t, "pods-api", node.Standalone) })
+	// The Pods API of a kubelet that waits for its API server is not ready.
+	t.Run("pods", func(t *testing.T) { footprint(t, "pods", node.APIClosed) })
+}
+
+func footprint(t *testing.T, view string, mode node.Kubeconfig) {
 	program := os.Getenv("NODEKEEPER_BINARY")
 	if program == "" {
 		t.Fatal("NODEKEEPER_BINARY is not set: run make bench")
 	}
 	s := stage(t, node.Options{
+		Kubeconfig:    mode,
 		PlainRuntime:  true,
 		KubeletConfig: func(config map[string]any) { config["maxPods"] = footprintPods + 10 },
 	})
@@ -75,8 +83,11 @@ func TestFootprint(t *testing.T) {
 	cpu := float64(after.cpu-before.cpu) / ticks / span.Seconds() * 100
 	load, err := os.ReadFile("/proc/loadavg")
 	s.must(err, "read the load")
-	s.Logf("footprint at %d pods: VmRSS %.1f MiB (anonymous %.1f, file %.1f, peak %.1f), CPU %.2f %% of a core over %.0f s; load of the machine %s",
-		footprintPods, mebi(after.kib["VmRSS"]), mebi(after.kib["RssAnon"]), mebi(after.kib["RssFile"]), mebi(after.kib["VmHWM"]),
+	if got := s.view(); got != view {
+		t.Errorf("the kubelet's view came from %q, not from %q", got, view)
+	}
+	s.Logf("footprint at %d pods, view %s: VmRSS %.1f MiB (anonymous %.1f, file %.1f, peak %.1f), CPU %.2f %% of a core over %.0f s; load of the machine %s",
+		footprintPods, view, mebi(after.kib["VmRSS"]), mebi(after.kib["RssAnon"]), mebi(after.kib["RssFile"]), mebi(after.kib["VmHWM"]),
 		cpu, span.Seconds(), strings.TrimSpace(string(load)))
 	if after.kib["VmRSS"] > footprintLimit {
 		t.Errorf("VmRSS is %.1f MiB, more than %.1f MiB", mebi(after.kib["VmRSS"]), mebi(footprintLimit))
@@ -123,6 +134,19 @@ func (s *scene) usage() usage {
 		u.cpu += n
 	}
 	return u
+}
+
+// view is where the agent has the kubelet's view from.
+func (s *scene) view() string {
+	s.Helper()
+	out, stderr, _ := s.box.Exec(s.ctx, node.AgentProgram, "status", "-o", "json")
+	var status struct {
+		Node struct{ Kubelet struct{ View string } }
+	}
+	if err := json.Unmarshal([]byte(out), &status); err != nil {
+		s.Fatalf("status: %v %s", err, stderr)
+	}
+	return status.Node.Kubelet.View
 }
 
 func mebi(kib int) float64 { return float64(kib) / 1024 }
