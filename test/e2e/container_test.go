@@ -82,6 +82,21 @@ func TestStartHangs(t *testing.T) {
 	s.wantActs(restartpolicy.RestartRuntime)
 }
 
+// A start hangs once under a kubelet that lives: the kubelet gives up on it
+// after two minutes and starts the next attempt. Nothing is to be done.
+func TestStartHangsOnce(t *testing.T) {
+	labelled(t, quiet)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent()
+	side := s.running("app", "side")
+	s.must(s.box.SetRuntimeFault("start", fault.Rule{Action: fault.Hang, Count: 1, Match: " main "}), "set fault")
+	dead := s.kill("app", "main")
+	s.back(3*time.Minute, "app", dead)
+	s.untouched(side)
+	s.throughout(30*time.Second, "no act", s.noActs)
+}
+
 // A stop hangs: the old revision never ends, the new one waits.
 func TestStopHangs(t *testing.T) {
 	labelled(t, repair, disruptive)

@@ -72,8 +72,26 @@ func TestCrashLoopWithShortPeriod(t *testing.T) {
 	s.throughout(4*time.Minute, "no act", s.noActs)
 }
 
-// Paused and dry run: judged, and not acted on. Resumed: acted on.
-func TestPausedAndDryRun(t *testing.T) {
+// Dry run: judged, planned, entered in the journal once, and not done.
+func TestDryRun(t *testing.T) {
+	labelled(t, quiet)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent("dryRun: true")
+	main := s.running("app", "main")
+	s.must(s.box.KillMonitorAndInit(s.ctx, main.ID), "kill main and its monitor")
+	s.eventually(time.Minute, "it would have acted", func() bool { return s.kinds() == "stop-container" })
+	s.throughout(45*time.Second, "nothing was done", func() error {
+		s.untouched(main)
+		return nil
+	})
+	if acts := s.acts(); len(acts) != 1 || acts[0].Result != restartpolicy.ResultDryRun {
+		t.Errorf("acts: %+v", acts)
+	}
+}
+
+// Paused: judged, and not acted on. Resumed: acted on.
+func TestPausedAndResumed(t *testing.T) {
 	labelled(t, quiet)
 	s := stage(t, node.Options{})
 	s.run(app("1"))

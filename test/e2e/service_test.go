@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,11 +50,8 @@ func TestKubeletCrashLoops(t *testing.T) {
 	s.agent("steps: {restartKubelet: {gap: 20s, gapMax: 40s, settle: 15s, timeout: 20s, perHour: 2}}", "deadlines: {kubeletDown: 30s}")
 	_, err := s.box.Systemctl(s.ctx, "stop", "kubelet")
 	s.must(err, "stop kubelet")
-	state, err := s.box.ReadFile("/var/lib/kubelet/cpu_manager_state")
-	s.must(err, "read the state")
-	corrupt := regexp.MustCompile(`"checksum":\d+`).ReplaceAll(state, []byte(`"checksum":12345`))
-	s.must(s.box.WriteFile("/var/lib/kubelet/cpu_manager_state", corrupt, 0o600), "corrupt the state")
-	s.say("cpu_manager_state: %s", corrupt)
+	broken := "/etc/kubernetes/kubelet.conf.d/99-broken.conf"
+	s.must(s.box.WriteFile(broken, []byte("kind: Nonsense\n"), 0o600), "break the configuration")
 	_, _ = s.box.Systemctl(s.ctx, "start", "kubelet")
 	s.eventually(2*time.Minute, "a restart was tried", func() bool { return s.kinds() == "restart-kubelet" })
 	_, err = s.box.Systemctl(s.ctx, "restart", node.Agent)
@@ -66,7 +62,7 @@ func TestKubeletCrashLoops(t *testing.T) {
 		return strings.Contains(out, "budget:restart-kubelet")
 	})
 	s.throughout(30*time.Second, "no further act", func() error { s.wantActs(restartpolicy.RestartKubelet, restartpolicy.RestartKubelet); return nil })
-	s.must(s.box.RemoveFile("/var/lib/kubelet/cpu_manager_state"), "mend it")
+	s.must(s.box.RemoveFile(broken), "mend it")
 	s.eventually(time.Minute, "the kubelet is healthy", func() bool { return s.says(restartpolicy.Healthy, "kubelet.service") })
 }
 
