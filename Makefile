@@ -26,7 +26,7 @@ build: ## build the node binary into _output/
 demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
 	@cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) run ./demo $(DEMO)
 
-test: lint test-unit prepare test-differential test-e2e ## everything but the slow cases, on real components (root)
+test: lint test-unit prepare test-differential test-box test-e2e ## everything but the slow cases, on real components (root)
 
 test-unit: ## unit, property and adapter tests of the product
 	$(GO) test -race ./...
@@ -34,7 +34,7 @@ test-unit: ## unit, property and adapter tests of the product
 test-differential: ## the restart rules against the kubelet's own functions
 	cd test/differential && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -v ./...
 
-test-box: ## unit tests of the node in a box, and one box booted
+test-box: prepare ## unit tests of the node in a box, and one box booted
 	cd test && $(GO) test ./node/...
 
 test-e2e: build prepare ## e2e cases in boxes (LABELS="!Slow" PARALLEL=6)

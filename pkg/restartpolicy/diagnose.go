@@ -164,6 +164,9 @@ func (p *podFacts) diagnose() []finding {
 		return append(out, finding{key: whole, state: Unknown,
 			detail: "cannot tell which generation the manifest stands for"})
 	}
+	if len(out) == 0 {
+		return p.containers()
+	}
 	return append(out, p.containers()...)
 }
 
