@@ -15,9 +15,10 @@ import (
 // kubelet, which would only begin the round again, and CRI-O restarted once,
 // after two rounds.
 func TestCreationsTimeOut(t *testing.T) {
+	labelled(t, repair, slow, disruptive)
 	for _, delay := range []time.Duration{150 * time.Second, 300 * time.Second} {
 		t.Run(delay.String(), func(t *testing.T) {
-			labelled(t, repair, slow, disruptive)
+			t.Parallel()
 			s := stage(t, node.Options{})
 			s.run(app("1"))
 			s.agent()
