@@ -27,7 +27,7 @@ func troubled(now node.Instant) status.Status {
 				Error: "Pods API: FailedPrecondition: the kubelet has not heard of all of its pod sources yet, which takes its API server",
 				Unit:  status.Unit{Name: "kubelet.service", State: "active/running"}},
 			Manifests: status.Manifests{Dir: "/etc/kubernetes/manifests", Pods: 4,
-				Problems: []status.Problem{{Path: "/etc/kubernetes/manifests/broken.yaml", Kind: "unparsable", Message: "line 3: mend it"}}},
+				Problems: []status.Problem{{Path: "/etc/kubernetes/manifests/broken.yaml", Kind: "unparsable", Message: "/etc/kubernetes/manifests/broken.yaml: line 3: mend it"}}},
 			Paused: "until 2026-03-01 14:00:00 UTC: etcd restore",
 		},
 		Verdicts: []status.Verdict{

@@ -21,6 +21,7 @@ func (p *program) statusTable(form output, s status.Status, now node.Instant) er
 		columns = append(columns, rigid("DETAIL"), rigid("STEPS"))
 	}
 	for _, line := range header(s, now) {
+		line = printable(line)
 		if limit > 0 {
 			line = start(line, limit)
 		}
@@ -111,7 +112,7 @@ func header(s status.Status, now node.Instant) []string {
 	add("  CANNOT SEE the kubelet's unit: ", n.Kubelet.Unit.Error)
 	add("  CANNOT SEE the manifests: ", n.Manifests.Error)
 	for _, p := range n.Manifests.Problems {
-		add("  manifest "+p.Kind+": ", p.Path+": "+p.Message)
+		add("  manifest "+p.Kind+": ", p.Message)
 	}
 	add("  kubelet's configuration: ", n.SettingsError)
 	if s.Agent.DryRun {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -29,6 +30,11 @@ func rigid(title string) column { return column{title: title} }
 // writeTable writes rows under their titles, two blanks apart. A limit of 0
 // means that nothing is shortened.
 func writeTable(w io.Writer, limit int, columns []column, rows [][]string) error {
+	for i := range rows {
+		for j := range rows[i] {
+			rows[i][j] = printable(rows[i][j])
+		}
+	}
 	widths := make([]int, len(columns))
 	for i, c := range columns {
 		widths[i] = len(c.title)
@@ -53,6 +59,17 @@ func writeTable(w io.Writer, limit int, columns []column, rows [][]string) error
 		}
 	}
 	return nil
+}
+
+// printable replaces what would move a terminal's cursor or colours: names of
+// files and pods are other people's text.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
 }
 
 // fit takes from the widest column that can give until the table fits.

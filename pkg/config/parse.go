@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"syscall"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -20,11 +21,15 @@ const maxFile = 64 << 10
 // be read is an error that wraps the operating system's (fs.ErrNotExist); what
 // is wrong in it comes as [Errors], all of it at once.
 func Load(path string) (Configuration, error) {
-	file, err := os.Open(path)
+	// Non-blocking, so that a FIFO in its place is an error and not a wait.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return Configuration{}, fmt.Errorf("read the configuration: %w", err)
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && !info.Mode().IsRegular() {
+		return Configuration{}, fmt.Errorf("read the configuration: %s is not a regular file", path)
+	}
 	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
 		return Configuration{}, fmt.Errorf("read the configuration: %w", err)

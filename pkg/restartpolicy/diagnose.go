@@ -36,7 +36,7 @@ func diagnose(policy config.Restart, s *node.Snapshot) []finding {
 	for _, p := range s.Intent.Problems {
 		out = append(out, finding{
 			key:   Key{PodName: p.Pod, Container: p.Path},
-			state: ManifestBad, detail: p.Kind + ": " + p.Message,
+			state: ManifestBad, detail: p.Message,
 		})
 	}
 	for i := range s.Intent.Pods {

@@ -70,13 +70,15 @@ func diagnoseKubelet(policy config.Restart, s *node.Snapshot) finding {
 	return f
 }
 
-// StoppedOnPurpose tells a unit that somebody stopped, masked or disabled.
-// With Restart=always systemd never leaves a crashed one like that.
+// StoppedOnPurpose tells a unit that somebody stopped or masked. With
+// Restart=always systemd leaves a crashed one activating or failed, and never
+// inactive; one that had to be killed because its stop took too long is failed
+// with the result timeout. In doubt it was on purpose: nothing is done.
 func StoppedOnPurpose(u node.Unit) bool {
 	if u.Err != nil {
 		return false
 	}
-	return u.LoadState == "masked" || (u.ActiveState == "inactive" && u.Result == "success")
+	return u.LoadState == "masked" || u.ActiveState == "inactive" || (u.ActiveState == "failed" && u.Result == "timeout")
 }
 
 func unitText(u node.Unit) string {

@@ -165,8 +165,9 @@ func (p planner) triesOf(v Verdict) []Act {
 }
 
 // rejectedRung retries a pod that was rejected at admission with growing gaps,
-// for ever: the reason may be real, and may pass at any time. Each retry takes
-// the next enabled step, and the last of them from then on.
+// for ever: the reason may be real, and may pass at any time. It is always the
+// first enabled step: a restart of the kubelet admits all pods anew and may end
+// another one instead, which who enabled the manifest's way does not want.
 func (p planner) rejectedRung(v Verdict) (StepKind, string) {
 	var enabled []StepKind
 	for _, k := range v.Ladder {
@@ -190,7 +191,7 @@ func (p planner) rejectedRung(v Verdict) (StepKind, string) {
 			return "", "retry-gap"
 		}
 	}
-	kind := enabled[min(tries, len(enabled)-1)]
+	kind := enabled[0]
 	if gate := GateFor(p.policy, p.snap, v.State, kind); gate.Shut() {
 		return "", gate.Name
 	}

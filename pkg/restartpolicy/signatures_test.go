@@ -108,6 +108,21 @@ func TestSignatures(t *testing.T) {
 		{name: "kubelet stopped by a signal",
 			setUp: func(s *node.Snapshot, w *world) { s.Kubelet.Unit.ProcessState = "T" },
 			state: KubeletDown, after: 60 * time.Second, first: RestartKubelet},
+		{name: "kubelet stopped by an admin while it was crash-looping",
+			setUp: func(s *node.Snapshot, w *world) {
+				s.Kubelet.Unit.ActiveState, s.Kubelet.Unit.Result, s.Kubelet.Unit.MainPID = "inactive", "exit-code", 0
+			},
+			state: IntendedDown},
+		{name: "kubelet stopped by an admin, and killed since it took too long",
+			setUp: func(s *node.Snapshot, w *world) {
+				s.Kubelet.Unit.ActiveState, s.Kubelet.Unit.Result, s.Kubelet.Unit.MainPID = "failed", "timeout", 0
+			},
+			state: IntendedDown},
+		{name: "kubelet given up by systemd",
+			setUp: func(s *node.Snapshot, w *world) {
+				s.Kubelet.Unit.ActiveState, s.Kubelet.Unit.Result, s.Kubelet.Unit.MainPID = "failed", "start-limit-hit", 0
+			},
+			state: KubeletDown, after: 60 * time.Second, first: RestartKubelet},
 		{name: "start-up of the kubelet is blocked",
 			setUp: func(s *node.Snapshot, w *world) { s.Kubelet.View.Pods = nil },
 			state: KubeletDown, after: 60 * time.Second, first: RestartKubelet},

@@ -3,10 +3,11 @@ package statefile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/nodekeeper/nodekeeper/pkg/node/manifest/regularfile"
 )
 
 // keptAside is how many unreadable files of one name are kept; the last place
@@ -16,21 +17,14 @@ const keptAside = 5
 // ErrTooLarge is returned by Read for a file that the agent did not write.
 var ErrTooLarge = errors.New("larger than the agent writes it")
 
-// Read returns the content of a file of at most limit bytes.
+// Read returns the content of a file of at most limit bytes. It never waits: a
+// FIFO or a device in its place is an error.
 func Read(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(data)) > limit {
+	f, err := regularfile.Read(path, limit+1)
+	if errors.Is(err, regularfile.ErrTooLarge) {
 		return nil, fmt.Errorf("%s: %w", path, ErrTooLarge)
 	}
-	return data, nil
+	return f.Data, err
 }
 
 // Replace puts data in the place of path in one step: readers see the old
@@ -38,7 +32,11 @@ func Read(path string, limit int64) ([]byte, error) {
 // cut once Replace has returned.
 func Replace(path string, data []byte, mode fs.FileMode, durable bool) (err error) {
 	temporary := path + ".new"
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	// Whatever was put there meanwhile, a link or a FIFO, is not written to.
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,11 @@ func Open(dir string, bootID string, now node.Instant) (j *Journal, aside string
 	if err != nil {
 		return j.afresh(err, bootID, now)
 	}
+	for _, a := range acts {
+		if a.BootID == bootID && a.Began.Boot > now.Boot {
+			return j.afresh(fmt.Errorf("act %s is dated later than now", a.ID), bootID, now)
+		}
+	}
 	j.acts, j.size, j.dirty = acts, int64(whole), whole < len(data)
 	for _, a := range acts {
 		n, _ := strconv.ParseUint(a.ID, 10, 64) // decode has seen to it

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
@@ -128,6 +129,12 @@ func Clear(dir string) error {
 }
 
 func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	return text[:min(len(text), 200)]
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	return string(runes[:min(len(runes), 200)])
 }
