@@ -20,7 +20,11 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	err := run(ctx, os.Args[1:])
+	if ctx.Err() != nil {
+		err = errors.New("interrupted; the box is gone")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		stop()
 		os.Exit(1)
@@ -46,7 +50,9 @@ func run(ctx context.Context, args []string) error {
 	defer box.Stop()
 	d := &demo{ctx: ctx, box: box, program: program, began: time.Now(), out: os.Stdout}
 	if err := story(d); err != nil {
-		d.agentJournal(os.Stderr)
+		if ctx.Err() == nil {
+			d.agentJournal(os.Stderr)
+		}
 		return err
 	}
 	d.say("done")

@@ -63,7 +63,7 @@ func (d *demo) startAgent() error {
 	if err := d.box.StartAgent(d.ctx); err != nil {
 		return err
 	}
-	d.say("nodekeeper is started (default deadlines)")
+	d.say("nodekeeper is started (default deadlines; hold-offs after the start of the node cut short)")
 	return nil
 }
 

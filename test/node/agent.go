@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+
+	"github.com/nodekeeper/nodekeeper/packaging"
 )
 
 // The agent's files in the box.
@@ -11,22 +13,6 @@ const (
 	AgentProgram = "/usr/local/bin/nodekeeper"
 	AgentConfig  = "/etc/nodekeeper/config.yaml"
 )
-
-// agentUnit has no Requires=: the agent is there for when the others are not.
-const agentUnit = `[Unit]
-Description=nodekeeper agent
-After=crio.service kubelet.service
-
-[Service]
-Type=notify
-ExecStart=` + AgentProgram + ` run
-WatchdogSec=30
-Restart=always
-RestartSec=1
-
-[Install]
-WantedBy=multi-user.target
-`
 
 // InstallAgent copies the static program nodekeeper into the box, writes its
 // configuration and its unit, and enables it for the next boot. It does not
@@ -39,7 +25,7 @@ func (b *Box) InstallAgent(ctx context.Context, program, configYAML string) erro
 	for path, file := range map[string]file{
 		AgentProgram:                   {content, 0o755},
 		AgentConfig:                    {[]byte(configYAML), 0o600},
-		"/etc/systemd/system/" + Agent: {[]byte(agentUnit), 0o644},
+		"/etc/systemd/system/" + Agent: {[]byte(packaging.AgentUnit), 0o644},
 	} {
 		if err := b.WriteFile(path, file.content, file.mode); err != nil {
 			return fmt.Errorf("install the agent: %w", err)

@@ -1,0 +1,9 @@
+// Package packaging holds the files that go onto a node beside the binary.
+package packaging
+
+import _ "embed"
+
+// AgentUnit is nodekeeper.service.
+//
+//go:embed nodekeeper.service
+var AgentUnit string
