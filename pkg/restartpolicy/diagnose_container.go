@@ -136,6 +136,9 @@ func (p *podFacts) withoutRecord(c *corev1.Container, phase initPhase) finding {
 // it; Judge calls it forgotten once that has passed.
 func (p *podFacts) exited(c *corev1.Container, rec node.Container) finding {
 	f := p.find(c, InBackOff, fmt.Sprintf("exited with code %d", rec.ExitCode))
+	if rec.ExitCode < 0 {
+		f.detail = "exited, and its exit code is lost"
+	}
 	f.ladder = ladderFor(Forgotten)
 	wait := p.backOff.Wait(rec.Attempt)
 	st, viewed := p.status(c)
