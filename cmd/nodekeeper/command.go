@@ -16,8 +16,8 @@ import (
 const help = `nodekeeper brings back static-pod containers that the kubelet forgot.
 
 Exit codes: 0 all is well; 1 the command failed; 2 bad usage or configuration;
-for status also: 3 something guarded is down or wrong beyond its deadline;
-4 the agent does not run, or has not looked for too long.`
+for status also: 3 something guarded is wrong beyond its deadline, or the
+manifests cannot be read; 4 the agent does not run, or has not looked for too long.`
 
 // program is what all commands share.
 type program struct {

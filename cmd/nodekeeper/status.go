@@ -64,7 +64,8 @@ func (p *program) showStatus(form output, dir string) error {
 	case s.Stale(p.clock.BootID(), now):
 		return exit{exitNoAgent, fmt.Errorf("the agent has not looked for %s: systemctl status nodekeeper",
 			span(int64((now.Boot-s.Agent.Taken.Boot)/time.Second)))}
-	case s.Overdue() > 0:
+	case s.Overdue() > 0 || s.Node.Manifests.Error != "":
+		// Without the manifests nothing is guarded, whatever the rows say.
 		return exit{exitOverdue, nil}
 	}
 	return nil

@@ -89,7 +89,12 @@ func TestStatusExitCodes(t *testing.T) {
 		says    string
 	}{
 		"well, or within the deadline": {func() { s.publish(well) }, 0, exitOK, ""},
-		"past a deadline":              {func() { s.publish(troubled(s.now)) }, 0, exitOverdue, ""},
+		"manifests unreadable": {func() {
+			st := troubled(s.now)
+			st.Verdicts, st.Node.Manifests.Error = nil, "permission denied"
+			s.publish(st)
+		}, 0, exitOverdue, ""},
+		"past a deadline": {func() { s.publish(troubled(s.now)) }, 0, exitOverdue, ""},
 		"stale": {func() { s.publish(troubled(s.now)) }, 24 * time.Second, exitNoAgent,
 			"nodekeeper: the agent has not looked for 26s: systemctl status nodekeeper\n"},
 		"unreadable": {func() { s.write(s.run+"/status.json", "{") }, 0, exitFailure,
