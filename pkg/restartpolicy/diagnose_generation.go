@@ -23,7 +23,7 @@ func (p *podFacts) oldGenerations() []finding {
 			state:  TwoGenerations,
 			detail: "sandbox " + short(sb.ID) + " of old UID " + short(sb.UID) + " runs beside the new revision",
 			wait:   t.Grace + p.policy.Deadlines.TwoGenerations.Duration,
-			ladder: []StepKind{StopOldSandbox},
+			ladder: ladderFor(TwoGenerations),
 			target: t,
 		})
 	}
@@ -53,7 +53,7 @@ func (p *podFacts) notBegun() (finding, bool) {
 		}
 		if call, hung := p.hungStop(old); hung {
 			f.detail += "; runtime call " + call.Verb + " hangs"
-			f.ladder = []StepKind{RestartRuntime}
+			f.ladder = ladderForHungStop()
 		}
 	case len(p.olds()) > 0:
 		return f, false

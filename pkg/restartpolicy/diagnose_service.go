@@ -64,7 +64,7 @@ func diagnoseKubelet(policy config.Restart, s *node.Snapshot) finding {
 		return down(fmt.Sprintf("systemd has restarted it %d times, last %s ago", u.Restarts, since(s.Taken.Boot-u.ProcessStarted)))
 	case s.Kubelet.View.Known() && len(s.Kubelet.View.Pods) == 0 && len(s.Intent.Pods) > 0 && s.Intent.Err == nil:
 		f = down("it runs and knows no pod, with manifests there: its start-up is blocked")
-		f.ladder = []StepKind{RestartKubelet, RestartRuntime}
+		f.ladder = ladderForBlockedStart()
 		return f
 	}
 	return f

@@ -14,9 +14,13 @@
 //
 //	rules.go      would the kubelet restart this container at all?
 //	backoff.go    how long may the kubelet wait before it does?
-//	diagnose*.go  what is wrong with a pod, from one snapshot
-//	judge.go      since when, until when (deadlines), seen how often
+//	initphase.go  have the init containers done their part?
+//	diagnose*.go  what is wrong with a pod, from one snapshot (indexed by survey.go)
+//	judge.go      since when, until when (deadlines), seen how often (history.go)
 //	guards.go     what forbids every act just now
 //	ladder.go     which steps cure what, in which order
-//	plan.go       the one step that is due, within the budgets
+//	plan.go       the one step that is due
+//	gate.go       would that step do harm just now?
+//	budget.go     has it been taken too often (ledger.go)?
+//	review.go     what came of the steps that were taken
 package restartpolicy

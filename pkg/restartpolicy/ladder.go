@@ -28,3 +28,11 @@ func ladderFor(state State) []StepKind {
 	}
 	return nil
 }
+
+// ladderForHungStop is for a revision that waits because a stop of the old one
+// hangs in the runtime: a kubelet restarted meanwhile would be blocked by it.
+func ladderForHungStop() []StepKind { return []StepKind{RestartRuntime} }
+
+// ladderForBlockedStart is for a kubelet that runs and knows no pod: most often
+// it waits for the runtime.
+func ladderForBlockedStart() []StepKind { return []StepKind{RestartKubelet, RestartRuntime} }
