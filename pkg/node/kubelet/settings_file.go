@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/pkg/node/manifest/regularfile"
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 )
 
 // settingsFile is one file of the kubelet's configuration, or a place where

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/nodekeeper/nodekeeper/pkg/node/manifest/regularfile"
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 )
 
 // maxSettings bounds one configuration file. The kubelet has no bound; its own

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
-	"github.com/nodekeeper/nodekeeper/pkg/node/manifest/regularfile"
 )
 
 // maxCause bounds what a message quotes of an error: a decoder may put a good

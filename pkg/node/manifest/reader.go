@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
-	"github.com/nodekeeper/nodekeeper/pkg/node/manifest/regularfile"
 )
 
 // maxSize is the kubelet's own bound: it refuses a file of 10 MiB or more.

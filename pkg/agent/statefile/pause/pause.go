@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile"
+	"github.com/nodekeeper/nodekeeper/internal/statefile"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 

@@ -1,5 +1,5 @@
-// Package statefile holds the few habits that all small files of the agent
-// share: they are read with a bound, replaced whole by a rename, and set aside
+// Package statefile holds the few habits that all small files of the
+// product share: they are read with a bound, replaced whole by a rename, and set aside
 // rather than repaired or deleted when they make no sense.
 //
 //	journal   acts.jsonl     state directory   what was done: budgets

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/nodekeeper/nodekeeper/pkg/node/manifest/regularfile"
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 )
 
 // keptAside is how many unreadable files of one name are kept; the last place
