@@ -33,6 +33,24 @@ func Default() Configuration {
 			Monitor:     "conmon",
 		},
 		Restart: defaultRestart(),
+		Logs:    defaultLogs(),
+	}
+}
+
+func defaultLogs() Logs {
+	return Logs{
+		Enabled:     true,
+		PodLogs:     "/var/log/pods",
+		Exits:       "/var/run/crio/exits",
+		NRISocket:   "/var/run/nri/nri.sock",
+		JournalTail: "2Ki",
+		Retention: Retention{
+			MaxUse: "2Gi", MaxUsePercent: 5, KeepFreePercent: 20,
+			MaxAge: Duration{Duration: 14 * day}, MaxRecords: 500,
+			MaxBytesPerRecord: "64Mi", Head: "1Mi",
+			First: 2, Last: 5, Generations: 2,
+			SeriesEnd: seconds(600), Compress: true,
+		},
 	}
 }
 

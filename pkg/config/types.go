@@ -35,6 +35,8 @@ type Configuration struct {
 	Runtime Runtime `json:"runtime"`
 	// Restart is the restart guarantee: when to act, how far to go.
 	Restart Restart `json:"restart"`
+	// Logs is the keeping of crash records.
+	Logs Logs `json:"logs"`
 }
 
 // Directories are where the agent keeps its files.
@@ -43,7 +45,9 @@ type Directories struct {
 	Run string `json:"run"`
 	// State outlives a boot: act journal, budgets, pause.
 	State string `json:"state"`
-	// Log holds the evidence saved before acts.
+	// Log holds the crash records, and the evidence saved before acts. It is
+	// best on the file system of the kubelet's pod logs: elsewhere logs are
+	// copied instead of linked.
 	Log string `json:"log"`
 }
 
@@ -218,4 +222,62 @@ type Step struct {
 	GapMax Duration `json:"gapMax"`
 	// PerHour bounds such steps on the whole node; 0 means no bound.
 	PerHour int `json:"perHour"`
+}
+
+// Logs is the keeping of crash records: what each attempt of a static pod's
+// container wrote, and how it ended.
+type Logs struct {
+	// Enabled keeps crash records.
+	Enabled bool `json:"enabled"`
+	// PodLogs is the kubelet's podLogsDir, which is watched for new logs.
+	PodLogs string `json:"podLogs"`
+	// Exits is where the container monitor tells of exits; empty to not watch
+	// it.
+	Exits string `json:"exits"`
+	// NRISocket is the runtime's NRI socket, used as a second source of events
+	// where it exists; empty to not use it.
+	NRISocket string `json:"nriSocket"`
+	// Exclude lists pods that are not recorded, as NAMESPACE or NAMESPACE/POD;
+	// * stands for any text.
+	Exclude []string `json:"exclude"`
+	// Retention says how much is kept.
+	Retention Retention `json:"retention"`
+	// JournalTail is how much of the end of a crashed container's log is put
+	// into the journal; "0" for none.
+	JournalTail Size `json:"journalTail"`
+}
+
+// Retention says how much is kept. Only bytes that the kubelet has let go of
+// count.
+type Retention struct {
+	// MaxUse is the most that all records may take.
+	MaxUse Size `json:"maxUse"`
+	// MaxUsePercent is the same in percent of the file system; the smaller one
+	// holds.
+	MaxUsePercent int `json:"maxUsePercent"`
+	// KeepFreePercent of the file system are left free. It should be above the
+	// kubelet's eviction threshold (10) and what its image collection leaves
+	// (15), or records would be what causes evictions.
+	KeepFreePercent int `json:"keepFreePercent"`
+	// MaxAge is how long a record is kept.
+	MaxAge Duration `json:"maxAge"`
+	// MaxRecords is the most records of the whole node.
+	MaxRecords int `json:"maxRecords"`
+	// MaxBytesPerRecord is the most of one record; its middle goes first.
+	MaxBytesPerRecord Size `json:"maxBytesPerRecord"`
+	// Head is how much of the beginning of a longer record is kept.
+	Head Size `json:"head"`
+	// First is how many records are kept of the beginning of a container's
+	// current series of crashes.
+	First int `json:"first"`
+	// Last is how many of a container's newest records are kept.
+	Last int `json:"last"`
+	// Generations is of how many earlier revisions and boots the newest record
+	// of a container is kept.
+	Generations int `json:"generations"`
+	// SeriesEnd is how long a container must have run for its next crash to
+	// begin a new series. The kubelet's back-off ends the same way.
+	SeriesEnd Duration `json:"seriesEnd"`
+	// Compress compresses logs that the kubelet has let go of.
+	Compress bool `json:"compress"`
 }

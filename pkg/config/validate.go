@@ -33,6 +33,7 @@ func Validate(c Configuration) []FieldError {
 	check.kubelet(c.Kubelet)
 	check.runtime(c.Runtime)
 	check.restart(c.Restart)
+	check.logs(c.Logs)
 	return check.errs
 }
 
