@@ -19,9 +19,12 @@ func (a *Agent) act(ctx context.Context, step restartpolicy.Step) (done bool) {
 	if ctx.Err() != nil {
 		return false
 	}
-	entry, ok := a.begin(step, restartpolicy.ResultStarted)
+	entry, ok := a.begin(step, restartpolicy.ResultStarted, a.recordOf(ctx, step))
 	if !ok {
 		return false
+	}
+	if entry.Record != "" {
+		a.Records.NameAct(entry.Record, entry.ID)
 	}
 	bound := step.Timeout + actSlack + 3*a.Config.LookTimeout.Duration
 	a.publish(&status.Acting{
@@ -60,7 +63,7 @@ func (a *Agent) do(ctx context.Context, step restartpolicy.Step) remedy.Outcome 
 
 // announce enters an act that would have been taken.
 func (a *Agent) announce(step restartpolicy.Step) {
-	if entry, ok := a.begin(step, restartpolicy.ResultDryRun); ok {
+	if entry, ok := a.begin(step, restartpolicy.ResultDryRun, ""); ok {
 		a.changes.act("act", entry)
 		a.publish(nil)
 	}
@@ -68,9 +71,9 @@ func (a *Agent) announce(step restartpolicy.Step) {
 
 // begin enters an act in the journal. An act that is not on record would not
 // count against any budget, so without an entry there is none.
-func (a *Agent) begin(step restartpolicy.Step, result restartpolicy.Result) (entry restartpolicy.Act, ok bool) {
+func (a *Agent) begin(step restartpolicy.Step, result restartpolicy.Result, record string) (entry restartpolicy.Act, ok bool) {
 	now := a.Clock.Now()
-	entry = restartpolicy.Act{BootID: a.last.snap.Host.BootID, Step: step, Began: now, Result: result}
+	entry = restartpolicy.Act{BootID: a.last.snap.Host.BootID, Step: step, Began: now, Result: result, Record: record}
 	if result == restartpolicy.ResultDryRun {
 		entry.Finished = now
 	}

@@ -125,7 +125,7 @@ func (c *changes) act(message string, a restartpolicy.Act) {
 	c.info(message, target(a.Key, a.Target),
 		slog.String("id", a.ID), slog.String("step", string(a.Kind)), slog.String("result", string(a.Result)),
 		slog.String("verdict", string(a.State)), slog.String("reason", a.Reason), slog.String("detail", a.Detail),
-		slog.String("evidence", a.Evidence),
+		slog.String("evidence", a.Evidence), slog.String("record", a.Record),
 		slog.Duration("took", max(0, a.Finished.Boot-a.Began.Boot).Round(time.Millisecond)))
 }
 

@@ -26,6 +26,10 @@ func (a *Agent) publish(acting *status.Acting) {
 		out.Verdicts = append(out.Verdicts, a.verdict(v))
 	}
 	a.lastActs(out.Verdicts)
+	if a.Records != nil {
+		records := a.Records.State()
+		out.Records = &records
+	}
 	a.changes.trouble("status", status.Write(a.Config.Directories.Run, out))
 }
 
@@ -95,7 +99,7 @@ func (a *Agent) lastActs(verdicts []status.Verdict) {
 		}
 		v.Last = &status.Act{
 			ID: act.ID, Step: act.Kind, Result: act.Result, Detail: act.Detail,
-			Began: act.Began.Wall, AgoSeconds: seconds(ago), Evidence: act.Evidence,
+			Began: act.Began.Wall, AgoSeconds: seconds(ago), Evidence: act.Evidence, Record: act.Record,
 		}
 	}
 }

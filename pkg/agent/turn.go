@@ -23,6 +23,9 @@ func (a *Agent) turn(ctx context.Context) (again bool) {
 		return false
 	}
 	a.looks++
+	if a.Records != nil {
+		a.Records.Observe(s)
+	}
 	verdicts, h := restartpolicy.Judge(a.policy, s, a.history)
 	a.history = h
 	a.changes.trouble("history", a.files.Save(h))

@@ -34,6 +34,9 @@ type Act struct {
 	Detail string `json:"detail,omitempty"`
 	// Evidence is the directory with what was saved beforehand.
 	Evidence string `json:"evidence,omitempty"`
+	// Record is the crash record of the container that went down, as a
+	// directory below the record root.
+	Record string `json:"record,omitempty"`
 }
 
 // happened tells that the act did, or may have done, something.

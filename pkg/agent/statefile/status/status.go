@@ -24,6 +24,27 @@ type Status struct {
 	// Verdicts has one entry for each service, pod and container that is
 	// guarded, in the order of restartpolicy.Judge.
 	Verdicts []Verdict `json:"verdicts"`
+	// Records is the state of the crash records; nil if none are kept.
+	Records *Records `json:"records,omitempty"`
+}
+
+// Records is the state of the crash records.
+type Records struct {
+	// Records are kept, Live attempts are followed.
+	Records int `json:"records"`
+	Live    int `json:"live"`
+	// Bytes is what the records take, LimitBytes what they may take.
+	Bytes      int64 `json:"bytes"`
+	LimitBytes int64 `json:"limitBytes"`
+	// Evicted and Lost count, since the agent began, records that made room for
+	// others and attempts of which no record could be made.
+	Evicted int `json:"evicted"`
+	Lost    int `json:"lost"`
+	// Sources says of each source of events (hook, nri, watch, exits) whether it
+	// works: "ok", or why not.
+	Sources map[string]string `json:"sources,omitempty"`
+	// Error says what keeps records from being made.
+	Error string `json:"error,omitempty"`
 }
 
 // Agent says who looks, how often, and when the last time was.
@@ -157,6 +178,8 @@ type Act struct {
 	Began      time.Time `json:"began"`
 	AgoSeconds int64     `json:"agoSeconds"`
 	Evidence   string    `json:"evidence,omitempty"`
+	// Record is the crash record that preceded it, below the record root.
+	Record string `json:"record,omitempty"`
 }
 
 // Trouble tells states in which something is not as it should be, whether a
