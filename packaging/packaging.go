@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed nodekeeper.service
 var AgentUnit string
+
+// AgentSocket is nodekeeper.socket.
+//
+//go:embed nodekeeper.socket
+var AgentSocket string

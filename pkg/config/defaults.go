@@ -43,6 +43,7 @@ func defaultLogs() Logs {
 		PodLogs:     "/var/log/pods",
 		Exits:       "/var/run/crio/exits",
 		NRISocket:   "/var/run/nri/nri.sock",
+		Hook:        Hook{Directory: "/run/containers/oci/hooks.d", Program: "/usr/local/bin/nodekeeper-hook"},
 		JournalTail: "2Ki",
 		Retention: Retention{
 			MaxUse: "2Gi", MaxUsePercent: 5, KeepFreePercent: 20,

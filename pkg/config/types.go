@@ -237,10 +237,24 @@ type Logs struct {
 	// NRISocket is the runtime's NRI socket, used as a second source of events
 	// where it exists; empty to not use it.
 	NRISocket string `json:"nriSocket"`
+	// Hook is the OCI hook that links a log before its container begins.
+	Hook Hook `json:"hook"`
 	// Exclude lists pods that are not recorded, as NAMESPACE or NAMESPACE/POD;
 	// * stands for any text.
 	Exclude []string `json:"exclude"`
-	// Retention says how much is kept.
+	// Hook is the OCI hook that links a log before its container begins, also
+// while the agent is not there.
+type Hook struct {
+	// Directory is where the agent writes the hook's JSON file; empty if
+	// something else does, or if there is to be no hook. It must be one of
+	// CRI-O's hooks_dir.
+	Directory string `json:"directory"`
+	// Program is the hook. Its path stays in every container that was made
+	// with it, so it must not change from version to version.
+	Program string `json:"program"`
+}
+
+// Retention says how much is kept.
 	Retention Retention `json:"retention"`
 	// JournalTail is how much of the end of a crashed container's log is put
 	// into the journal; "0" for none.

@@ -17,6 +17,8 @@ func (c *check) logs(l Logs) {
 	if l.NRISocket != "" {
 		c.socket("logs.nriSocket", l.NRISocket)
 	}
+	c.optional("logs.hook.directory", l.Hook.Directory)
+	c.absolute("logs.hook.program", l.Hook.Program)
 	for i, pattern := range l.Exclude {
 		if !excluded.MatchString(pattern) {
 			c.add(fmt.Sprintf("logs.exclude[%d]", i), "must be NAMESPACE or NAMESPACE/POD, with * for any text, not %q", pattern)

@@ -61,6 +61,8 @@ func TestEachRule(t *testing.T) {
 		{"logs.podLogs", func(c *Configuration) { c.Logs.PodLogs = "pods" }},
 		{"logs.exits", func(c *Configuration) { c.Logs.Exits = "exits" }},
 		{"logs.nriSocket", func(c *Configuration) { c.Logs.NRISocket = "nri.sock" }},
+		{"logs.hook.directory", func(c *Configuration) { c.Logs.Hook.Directory = "hooks.d" }},
+		{"logs.hook.program", func(c *Configuration) { c.Logs.Hook.Program = "" }},
 		{"logs.exclude[0]", func(c *Configuration) { c.Logs.Exclude = []string{"a/b/c"} }},
 		{"logs.journalTail", func(c *Configuration) { c.Logs.JournalTail = "1Gi" }},
 		{"logs.retention.maxUse", func(c *Configuration) { c.Logs.Retention.MaxUse = "lots" }},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/nodekeeper/nodekeeper/packaging"
 )
@@ -11,21 +12,28 @@ import (
 // The agent's files in the box.
 const (
 	AgentProgram = "/usr/local/bin/nodekeeper"
+	HookProgram  = "/usr/local/bin/nodekeeper-hook"
 	AgentConfig  = "/etc/nodekeeper/config.yaml"
 )
 
-// InstallAgent copies the static program nodekeeper into the box, writes its
-// configuration and its unit, and enables it for the next boot. It does not
-// start it.
+// InstallAgent copies the static program nodekeeper and the hook beside it
+// into the box, writes the agent's configuration and units, and enables it for
+// the next boot. It does not start it.
 func (b *Box) InstallAgent(ctx context.Context, program, configYAML string) error {
 	content, err := os.ReadFile(program)
 	if err != nil {
 		return fmt.Errorf("install the agent: %w", err)
 	}
+	hook, err := os.ReadFile(filepath.Join(filepath.Dir(program), "nodekeeper-hook"))
+	if err != nil {
+		return fmt.Errorf("install the hook: %w", err)
+	}
 	for path, file := range map[string]file{
-		AgentProgram:                   {content, 0o755},
-		AgentConfig:                    {[]byte(configYAML), 0o600},
-		"/etc/systemd/system/" + Agent: {[]byte(packaging.AgentUnit), 0o644},
+		AgentProgram:                            {content, 0o755},
+		HookProgram:                             {hook, 0o755},
+		AgentConfig:                             {[]byte(configYAML), 0o600},
+		"/etc/systemd/system/" + Agent:          {[]byte(packaging.AgentUnit), 0o644},
+		"/etc/systemd/system/nodekeeper.socket": {[]byte(packaging.AgentSocket), 0o644},
 	} {
 		if err := b.WriteFile(path, file.content, file.mode); err != nil {
 			return fmt.Errorf("install the agent: %w", err)

@@ -28,7 +28,7 @@ default_runtime = "runc"
 cgroup_manager = "cgroupfs"
 conmon_cgroup = "pod"
 pinns_path = "/opt/box/programs/pinns"
-hooks_dir = ["/etc/containers/oci/hooks.d"]
+hooks_dir = ["/etc/containers/oci/hooks.d", "/run/containers/oci/hooks.d", "/usr/share/containers/oci/hooks.d"]
 log_level = "info"
 
 [crio.runtime.runtimes.runc]

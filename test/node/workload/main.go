@@ -12,6 +12,9 @@
 //	--touch FILE            make FILE at the start
 //	--print D               print a counted line every D
 //	--lines N               print N lines at the start
+//	--burst MIB             print so many MiB of numbered lines, then go on
+//	--burst-rate MIB        at most so many MiB a second; 0 for no limit
+//	--allocate MIB          take and touch so much memory after the start
 //	--message TEXT          first line printed
 package main
 
@@ -30,6 +33,7 @@ type behaviour struct {
 	ignoreTerm                   bool
 	termDelay, after, printEvery time.Duration
 	exitCode, lines              int
+	burst, burstRate, allocate   int
 	exitFile, busyFile           string
 	touch, message               string
 }
@@ -48,6 +52,9 @@ func main() {
 	flag.StringVar(&b.touch, "touch", "", "file to make at the start")
 	flag.DurationVar(&b.printEvery, "print", 0, "time between two lines")
 	flag.IntVar(&b.lines, "lines", 0, "lines to print at the start")
+	flag.IntVar(&b.burst, "burst", 0, "MiB of lines to print")
+	flag.IntVar(&b.burstRate, "burst-rate", 0, "MiB a second of the burst; 0 for no limit")
+	flag.IntVar(&b.allocate, "allocate", 0, "MiB of memory to touch")
 	flag.StringVar(&b.message, "message", "workload started", "first line")
 	flag.Parse()
 	os.Exit(b.run())
@@ -67,6 +74,8 @@ func (b behaviour) run() int {
 			return 1
 		}
 	}
+	b.pour()
+	b.swell()
 	failed := make(chan error, 2)
 	b.serve(failed)
 	var exit <-chan time.Time
