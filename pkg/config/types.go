@@ -242,7 +242,14 @@ type Logs struct {
 	// Exclude lists pods that are not recorded, as NAMESPACE or NAMESPACE/POD;
 	// * stands for any text.
 	Exclude []string `json:"exclude"`
-	// Hook is the OCI hook that links a log before its container begins, also
+	// Retention says how much is kept.
+	Retention Retention `json:"retention"`
+	// JournalTail is how much of the end of a crashed container's log is put
+	// into the journal; "0" for none.
+	JournalTail Size `json:"journalTail"`
+}
+
+// Hook is the OCI hook that links a log before its container begins, also
 // while the agent is not there.
 type Hook struct {
 	// Directory is where the agent writes the hook's JSON file; empty if
@@ -252,13 +259,6 @@ type Hook struct {
 	// Program is the hook. Its path stays in every container that was made
 	// with it, so it must not change from version to version.
 	Program string `json:"program"`
-}
-
-// Retention says how much is kept.
-	Retention Retention `json:"retention"`
-	// JournalTail is how much of the end of a crashed container's log is put
-	// into the journal; "0" for none.
-	JournalTail Size `json:"journalTail"`
 }
 
 // Retention says how much is kept. Only bytes that the kubelet has let go of
