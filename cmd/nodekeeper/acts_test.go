@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/journal"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
@@ -39,16 +40,16 @@ func (s *scene) acted() {
 
 func TestActs(t *testing.T) {
 	s := stage(t)
-	if code, out, _ := s.call("acts"); code != exitOK || out != "no acts\n" {
+	if code, out, _ := s.call("acts"); code != cli.ExitOK || out != "no acts\n" {
 		t.Errorf("code %d, %q", code, out)
 	}
-	if code, out, _ := s.call("acts", "-o", "json"); code != exitOK || out != "[]\n" {
+	if code, out, _ := s.call("acts", "-o", "json"); code != cli.ExitOK || out != "[]\n" {
 		t.Errorf("code %d, %q", code, out)
 	}
 	s.acted()
 	for _, form := range []string{"table", "wide"} {
 		code, out, stderr := s.call("acts", "-o", form)
-		if code != exitOK || stderr != "" {
+		if code != cli.ExitOK || stderr != "" {
 			t.Errorf("%s: code %d, stderr %q", form, code, stderr)
 		}
 		s.golden("acts-"+form+".txt", out)
@@ -56,9 +57,16 @@ func TestActs(t *testing.T) {
 			s.narrow(out)
 		}
 	}
-	var acts []restartpolicy.Act
+	var acts []struct {
+		restartpolicy.Act
+		Target   any          `json:"target"`
+		Began    shownInstant `json:"began"`
+		Finished shownInstant `json:"finished"`
+		Timeout  string       `json:"timeout"`
+	}
 	_, out, _ := s.call("acts", "-o", "json")
-	if err := json.Unmarshal([]byte(out), &acts); err != nil || len(acts) != 3 || acts[0].Result != restartpolicy.ResultHealed {
+	if err := json.Unmarshal([]byte(out), &acts); err != nil || len(acts) != 3 || acts[0].Result != restartpolicy.ResultHealed ||
+		acts[2].Timeout != "2m0s" || time.Duration(acts[2].Began.Boot) != 10*time.Hour {
 		t.Errorf("%v: %+v", err, acts)
 	}
 }
@@ -67,7 +75,7 @@ func TestActsOfAJournalThatIsPartlyUnreadable(t *testing.T) {
 	s := stage(t)
 	s.write(s.state+"/acts.jsonl", `{"id":"1","step":"stop-container","result":"done"}`+"\nrubbish\n")
 	code, out, stderr := s.call("acts")
-	if code != exitFailure || !strings.Contains(out, "stop-container") || !strings.Contains(stderr, "line 2") {
+	if code != cli.ExitFailure || !strings.Contains(out, "stop-container") || !strings.Contains(stderr, "line 2") {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
 }

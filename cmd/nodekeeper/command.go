@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
@@ -18,6 +19,9 @@ const help = `nodekeeper brings back static-pod containers that the kubelet forg
 Exit codes: 0 all is well; 1 the command failed; 2 bad usage or configuration;
 for status also: 3 something guarded is wrong beyond its deadline, or the
 manifests cannot be read; 4 the agent does not run, or has not looked for too long.`
+
+// name is what error messages begin with.
+const name = "nodekeeper"
 
 // program is what all commands share.
 type program struct {
@@ -33,12 +37,12 @@ func (p *program) execute(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
-	return code(root.ExecuteContext(ctx), p.err)
+	return cli.Code(root.ExecuteContext(ctx), p.err, name)
 }
 
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "nodekeeper",
+		Use:           name,
 		Short:         "keep static pods running",
 		Long:          help,
 		SilenceUsage:  true,
@@ -52,19 +56,6 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// does turns what a command does into what cobra wants: a plain error of it is
-// a failure, not bad usage.
-func does(f func(c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		err := f(c, args)
-		var e exit
-		if err == nil || errors.As(err, &e) {
-			return err
-		}
-		return exit{exitFailure, err}
-	}
-}
-
 // load reads the configuration. No file at the default place means defaults,
 // which said is told; a file that was named has to be there.
 func (p *program) load(c *cobra.Command, said func(string)) (config.Configuration, error) {
@@ -76,7 +67,7 @@ func (p *program) load(c *cobra.Command, said func(string)) (config.Configuratio
 		said(fmt.Sprintf("no configuration in %s: all defaults", p.path))
 		return config.Default(), nil
 	}
-	return config.Configuration{}, usage(err)
+	return config.Configuration{}, cli.Usage(err)
 }
 
 func silently(string) {}

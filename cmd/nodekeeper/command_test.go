@@ -3,8 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/pause"
 )
 
@@ -15,7 +15,7 @@ func TestBadUsageIsOneLineAndCodeTwo(t *testing.T) {
 		"pause --for 0s", "pause --for 2000h", "run --log-level loud", "config check a b", "config frobnicate",
 	} {
 		code, out, stderr := s.call(strings.Fields(args)...)
-		if code != exitUsage || out != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "nodekeeper: ") {
+		if code != cli.ExitUsage || out != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "nodekeeper: ") {
 			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
 		}
 	}
@@ -26,11 +26,11 @@ func TestABadConfigurationIsCodeTwoForEachCommand(t *testing.T) {
 	s.write(s.config, "apiVersion: nodekeeper.io/v1alpha1\nkind: Configuration\ninterval: soon\nfoo: bar\n")
 	for _, args := range []string{"run", "status", "acts", "pause", "resume", "config check"} {
 		code, out, stderr := s.call(strings.Fields(args)...)
-		if code != exitUsage || out != "" || !strings.Contains(stderr, s.config+":3: ") || !strings.Contains(stderr, s.config+":4: ") {
+		if code != cli.ExitUsage || out != "" || !strings.Contains(stderr, s.config+":3: ") || !strings.Contains(stderr, s.config+":4: ") {
 			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
 		}
 	}
-	if code, _, _ := s.bare("status", "--config", s.config+".nowhere"); code != exitUsage {
+	if code, _, _ := s.bare("status", "--config", s.config+".nowhere"); code != cli.ExitUsage {
 		t.Errorf("a named file that is not there: code %d", code)
 	}
 }
@@ -38,12 +38,12 @@ func TestABadConfigurationIsCodeTwoForEachCommand(t *testing.T) {
 func TestConfig(t *testing.T) {
 	s := stage(t)
 	code, defaults, _ := s.call("config", "print-defaults")
-	if code != exitOK || !strings.Contains(defaults, "interval: ") {
+	if code != cli.ExitOK || !strings.Contains(defaults, "interval: ") {
 		t.Errorf("code %d, %q", code, defaults)
 	}
 	file := s.config + ".defaults"
 	s.write(file, defaults)
-	if code, out, stderr := s.call("config", "check", file); code != exitOK || out != file+": ok\n" {
+	if code, out, stderr := s.call("config", "check", file); code != cli.ExitOK || out != file+": ok\n" {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
 }
@@ -51,14 +51,14 @@ func TestConfig(t *testing.T) {
 func TestPauseAndResume(t *testing.T) {
 	s := stage(t)
 	code, out, stderr := s.call("pause", "--for", "90m", "--reason", "etcd restore")
-	if want := "no acts until 2026-03-01 13:30:00 UTC: etcd restore; to end it earlier: nodekeeper resume\n"; code != exitOK || out != want {
+	if want := "no acts until 2026-03-01 13:30:00 UTC: etcd restore; to end it earlier: nodekeeper resume\n"; code != cli.ExitOK || out != want {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
 	if pause.Active(s.state, "boot-1", s.now) == "" {
 		t.Error("not paused")
 	}
 	for _, want := range []string{"resumed\n", "there was no pause\n"} {
-		if code, out, _ := s.call("resume"); code != exitOK || out != want {
+		if code, out, _ := s.call("resume"); code != cli.ExitOK || out != want {
 			t.Errorf("code %d, %q", code, out)
 		}
 	}
@@ -66,23 +66,12 @@ func TestPauseAndResume(t *testing.T) {
 
 func TestVersionAndHelp(t *testing.T) {
 	s := stage(t)
-	if code, out, _ := s.bare("version"); code != exitOK || !strings.HasPrefix(out, "nodekeeper ") {
+	if code, out, _ := s.bare("version"); code != cli.ExitOK || !strings.HasPrefix(out, "nodekeeper ") {
 		t.Errorf("code %d, %q", code, out)
 	}
 	for _, args := range []string{"", "--help", "status --help"} {
-		if code, out, _ := s.bare(strings.Fields(args)...); code != exitOK || !strings.Contains(out, "Exit codes:") {
+		if code, out, _ := s.bare(strings.Fields(args)...); code != cli.ExitOK || !strings.Contains(out, "Exit codes:") {
 			t.Errorf("%q: code %d, %q", args, code, out)
-		}
-	}
-}
-
-func TestSpan(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", 59 * time.Second: "59s", time.Minute: "1m", 200 * time.Second: "3m20s", 3599 * time.Second: "59m",
-		5*time.Hour + 12*time.Minute: "5h12m", 50 * time.Hour: "2d",
-	} {
-		if got := span(int64(d / time.Second)); got != want {
-			t.Errorf("%v: %s, want %s", d, got, want)
 		}
 	}
 }

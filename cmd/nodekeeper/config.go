@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 )
 
@@ -16,19 +17,19 @@ func (p *program) config() *cobra.Command {
 			Use:   "print-defaults",
 			Short: "print the default configuration with an explanation of each field",
 			Args:  cobra.NoArgs,
-			RunE:  does(func(*cobra.Command, []string) error { return config.Print(p.out) }),
+			RunE:  cli.Does(func(*cobra.Command, []string) error { return config.Print(p.out) }),
 		},
 		&cobra.Command{
 			Use:   "check [FILE]",
 			Short: "say what is wrong in a configuration (default: the one of --config); exit code 2 if anything is",
 			Args:  cobra.MaximumNArgs(1),
-			RunE: does(func(_ *cobra.Command, args []string) error {
+			RunE: cli.Does(func(_ *cobra.Command, args []string) error {
 				path := p.path
 				if len(args) > 0 {
 					path = args[0]
 				}
 				if _, err := config.Load(path); err != nil {
-					return usage(err)
+					return cli.Usage(err)
 				}
 				_, err := fmt.Fprintln(p.out, path+": ok")
 				return err

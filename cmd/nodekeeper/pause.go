@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/pause"
 )
 
@@ -21,7 +22,7 @@ func (p *program) pause() *cobra.Command {
 	}
 	c.Flags().DurationVar(&length, "for", 2*time.Hour, "how long, at most "+pause.Longest.String())
 	c.Flags().StringVar(&reason, "reason", "", "why, for whoever reads the status")
-	c.RunE = does(func(c *cobra.Command, _ []string) error {
+	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
 		cfg, err := p.load(c, silently)
 		if err != nil {
 			return err
@@ -29,7 +30,7 @@ func (p *program) pause() *cobra.Command {
 		boot, now := p.clock.BootID(), p.clock.Now()
 		request, err := pause.For(length, reason, boot, now)
 		if err != nil {
-			return usage(err)
+			return cli.Usage(err)
 		}
 		if err := pause.Set(cfg.Directories.State, request); err != nil {
 			return asRoot(err)
@@ -46,7 +47,7 @@ func (p *program) resume() *cobra.Command {
 		Use:   "resume",
 		Short: "end a pause",
 		Args:  cobra.NoArgs,
-		RunE: does(func(c *cobra.Command, _ []string) error {
+		RunE: cli.Does(func(c *cobra.Command, _ []string) error {
 			cfg, err := p.load(c, silently)
 			if err != nil {
 				return err

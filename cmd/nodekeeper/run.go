@@ -9,6 +9,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/cobra"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/agent"
 )
 
@@ -30,7 +31,7 @@ func (p *program) run() *cobra.Command {
 	}
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "judge and report, and never act, whatever the configuration says")
 	c.Flags().TextVar(&level, "log-level", slog.LevelInfo, "debug, info, warn or error")
-	c.RunE = does(func(c *cobra.Command, _ []string) error {
+	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
 		log := p.logger(level)
 		cfg, err := p.load(c, func(text string) { log.Info(text) })
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
@@ -95,7 +96,7 @@ func (s *scene) golden(name, text string) {
 func (s *scene) narrow(text string) {
 	s.Helper()
 	for line := range strings.Lines(text) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > cli.Width {
 			s.Errorf("%d columns: %s", n, line)
 		}
 	}

@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/nodekeeper/nodekeeper/cmd/internal/view"
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 )
 
 func (p *program) status() *cobra.Command {
-	var form output
+	var form cli.Form
 	var watch bool
 	c := &cobra.Command{
 		Use:   "status",
@@ -27,9 +28,9 @@ wrong beyond its deadline; 4 the agent does not run, or has not looked for
 three intervals and ten seconds; 1 and 2 as for all commands.`,
 		Args: cobra.NoArgs,
 	}
-	form.add(c)
+	form.Add(c.Flags())
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "show it again after each look, until interrupted")
-	c.RunE = does(func(c *cobra.Command, _ []string) error {
+	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
 		cfg, err := p.load(c, silently)
 		if err != nil {
 			return err
@@ -42,65 +43,38 @@ three intervals and ten seconds; 1 and 2 as for all commands.`,
 	return c
 }
 
-func (p *program) showStatus(form output, dir string) error {
+func (p *program) showStatus(form cli.Form, dir string) error {
 	s, err := status.Read(dir)
 	if errors.Is(err, status.ErrNotRunning) {
-		return exit{exitNoAgent, fmt.Errorf("the agent does not run (%w): systemctl status nodekeeper", err)}
+		return cli.Exit{Code: view.ExitNoAgent, Err: fmt.Errorf("the agent does not run (%w): systemctl status nodekeeper", err)}
 	}
 	if err != nil {
 		return err
 	}
-	now := p.clock.Now()
-	if written, err := form.data(p.out, s); err != nil {
-		return err
-	} else if !written {
-		if err := p.statusTable(form, s, now); err != nil {
-			return err
-		}
-	}
-	switch {
-	case s.Agent.BootID != p.clock.BootID():
-		return exit{exitNoAgent, errors.New("the agent has not run since the node was booted: systemctl status nodekeeper")}
-	case s.Stale(p.clock.BootID(), now):
-		return exit{exitNoAgent, fmt.Errorf("the agent has not looked for %s: systemctl status nodekeeper",
-			span(int64((now.Boot-s.Agent.Taken.Boot)/time.Second)))}
-	case s.Overdue() > 0 || s.Node.Manifests.Error != "":
-		// Without the manifests nothing is guarded, whatever the rows say.
-		return exit{exitOverdue, nil}
-	}
-	return nil
+	return view.Status(p.out, form, s, view.Clock{Now: p.clock.Now(), BootID: p.clock.BootID()})
 }
 
 // watchStatus shows the status again and again. What is wrong is shown too,
 // and does not end it; the interruption is no failure.
-func (p *program) watchStatus(ctx context.Context, form output, dir string, interval time.Duration) error {
+func (p *program) watchStatus(ctx context.Context, form cli.Form, dir string, interval time.Duration) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		if terminal(p.out) {
+		if cli.Terminal(p.out) {
 			fmt.Fprint(p.out, "\033[H\033[2J")
 		}
-		code(p.showStatus(form, dir), p.err)
+		cli.Code(p.showStatus(form, dir), p.err, name)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		if !terminal(p.out) && form != asJSON {
+		if !cli.Terminal(p.out) && form != cli.AsJSON {
 			separator := ""
-			if form == asYAML {
+			if form == cli.AsYAML {
 				separator = "---"
 			}
 			fmt.Fprintln(p.out, separator)
 		}
 	}
-}
-
-func terminal(w any) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

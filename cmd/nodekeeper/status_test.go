@@ -2,11 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/nodekeeper/nodekeeper/cmd/internal/view"
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
@@ -53,7 +56,7 @@ func TestStatusTable(t *testing.T) {
 	s.publish(troubled(s.now))
 	for _, form := range []string{"table", "wide"} {
 		code, out, stderr := s.call("status", "-o", form)
-		if code != exitOverdue || stderr != "" {
+		if code != view.ExitOverdue || stderr != "" {
 			t.Errorf("%s: code %d, stderr %q", form, code, stderr)
 		}
 		s.golden("status-"+form+".txt", out)
@@ -63,6 +66,20 @@ func TestStatusTable(t *testing.T) {
 	}
 }
 
+// shown is a status as the command line shows it: with durations as text.
+type shown struct {
+	status.Status
+	Agent struct {
+		status.Agent
+		Taken shownInstant `json:"taken"`
+	} `json:"agent"`
+}
+
+type shownInstant struct {
+	Wall time.Time    `json:"wall"`
+	Boot cli.Duration `json:"boot"`
+}
+
 func TestStatusData(t *testing.T) {
 	s := stage(t)
 	s.publish(troubled(s.now))
@@ -70,9 +87,10 @@ func TestStatusData(t *testing.T) {
 		"json": json.Unmarshal,
 		"yaml": func(data []byte, to any) error { return yaml.UnmarshalStrict(data, to) },
 	} {
-		var got status.Status
+		var got shown
 		code, out, _ := s.call("status", "-o", form)
-		if err := decode([]byte(out), &got); err != nil || code != exitOverdue || len(got.Verdicts) != 6 || got.Overdue() != 1 {
+		if err := decode([]byte(out), &got); err != nil || code != view.ExitOverdue || len(got.Verdicts) != 6 || got.Overdue() != 1 ||
+			got.Agent.PID != 4711 || !strings.Contains(out, "9h59m58s") {
 			t.Errorf("%s: code %d, %v, %+v", form, code, err, got)
 		}
 	}
@@ -88,16 +106,16 @@ func TestStatusExitCodes(t *testing.T) {
 		want    int
 		says    string
 	}{
-		"well, or within the deadline": {func() { s.publish(well) }, 0, exitOK, ""},
+		"well, or within the deadline": {func() { s.publish(well) }, 0, cli.ExitOK, ""},
 		"manifests unreadable": {func() {
 			st := troubled(s.now)
 			st.Verdicts, st.Node.Manifests.Error = nil, "permission denied"
 			s.publish(st)
-		}, 0, exitOverdue, ""},
-		"past a deadline": {func() { s.publish(troubled(s.now)) }, 0, exitOverdue, ""},
-		"stale": {func() { s.publish(troubled(s.now)) }, 24 * time.Second, exitNoAgent,
+		}, 0, view.ExitOverdue, ""},
+		"past a deadline": {func() { s.publish(troubled(s.now)) }, 0, view.ExitOverdue, ""},
+		"stale": {func() { s.publish(troubled(s.now)) }, 24 * time.Second, view.ExitNoAgent,
 			"nodekeeper: the agent has not looked for 26s: systemctl status nodekeeper\n"},
-		"unreadable": {func() { s.write(s.run+"/status.json", "{") }, 0, exitFailure,
+		"unreadable": {func() { s.write(s.run+"/status.json", "{") }, 0, cli.ExitFailure,
 			"nodekeeper: " + s.run + "/status.json cannot be read: unexpected end of JSON input\n"},
 	} {
 		now := s.now
@@ -114,7 +132,7 @@ func TestStatusExitCodes(t *testing.T) {
 func TestStatusWithoutAnAgent(t *testing.T) {
 	s := stage(t)
 	code, out, stderr := s.call("status")
-	if code != exitNoAgent || out != "" || stderr == "" {
+	if code != view.ExitNoAgent || out != "" || stderr == "" {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
 }

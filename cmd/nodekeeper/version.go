@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 )
 
 // version is set by the linker: -X main.version=v1.2.3.
@@ -26,7 +28,7 @@ func (p *program) version() *cobra.Command {
 		Use:   "version",
 		Short: "print the version",
 		Args:  cobra.NoArgs,
-		RunE: does(func(*cobra.Command, []string) error {
+		RunE: cli.Does(func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(p.out, "nodekeeper %s (%s, %s/%s)\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		}),

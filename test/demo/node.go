@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 	"github.com/nodekeeper/nodekeeper/test/node"
 )
@@ -113,7 +114,14 @@ func (d *demo) showVerdicts() {
 // showActs tells whether there were acts and all of them have healed.
 func (d *demo) showActs() bool {
 	out, _, err := d.box.Exec(d.ctx, node.AgentProgram, "acts", "-o", "json")
-	var acts []restartpolicy.Act
+	type instant struct{ Boot cli.Duration }
+	var acts []struct {
+		restartpolicy.Act
+		Target   any     `json:"target"`
+		Began    instant `json:"began"`
+		Finished instant `json:"finished"`
+		Timeout  any     `json:"timeout"`
+	}
 	if err != nil || json.Unmarshal([]byte(out), &acts) != nil {
 		return false
 	}
@@ -121,7 +129,7 @@ func (d *demo) showActs() bool {
 	for _, a := range acts {
 		took := ""
 		if a.Result != restartpolicy.ResultStarted {
-			took = fmt.Sprintf(" (after %.1fs)", (a.Finished.Boot - a.Began.Boot).Seconds())
+			took = fmt.Sprintf(" (after %.1fs)", time.Duration(a.Finished.Boot-a.Began.Boot).Seconds())
 		}
 		d.once("act      %s for %s: %s%s", a.Kind, a.Key, a.Result, took)
 		healed = healed && a.Result == restartpolicy.ResultHealed

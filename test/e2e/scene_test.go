@@ -142,9 +142,20 @@ func (s *scene) acts() []restartpolicy.Act {
 	if err != nil {
 		s.Fatalf("acts: %v %s", err, stderr)
 	}
-	var acts []restartpolicy.Act
-	if err := json.Unmarshal([]byte(out), &acts); err != nil {
+	// Spans of time are printed as text; these fields hide the act's own.
+	var printed []struct {
+		restartpolicy.Act
+		Target   any `json:"target"`
+		Began    any `json:"began"`
+		Finished any `json:"finished"`
+		Timeout  any `json:"timeout"`
+	}
+	if err := json.Unmarshal([]byte(out), &printed); err != nil {
 		s.Fatalf("acts: %v in %q", err, out)
+	}
+	acts := make([]restartpolicy.Act, len(printed))
+	for i := range printed {
+		acts[i] = printed[i].Act
 	}
 	return acts
 }

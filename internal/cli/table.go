@@ -1,16 +1,15 @@
-package main
+package cli
 
 import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
 
-// column is one column of a table.
-type column struct {
+// Column is one column of a table.
+type Column struct {
 	title string
 	// least is how far its texts are shortened, in the middle, when the table is
 	// too wide; 0 for not at all.
@@ -19,20 +18,23 @@ type column struct {
 	tail int
 }
 
-// Columns that occur in several tables. What tells pods apart is the beginning
-// of their names: the end is the node's. Containers of one pod begin alike.
-func podColumn(least int) column { return column{"POD", least, 4} }
+// PodColumn is elastic. What tells pods apart is the beginning of their names:
+// the end is the node's.
+func PodColumn(least int) Column { return Column{"POD", least, 4} }
 
-func elastic(title string, least int) column { return column{title, least, 2} }
+// Elastic is a column that may be shortened, down to least. Both ends count
+// alike: containers of one pod begin alike.
+func Elastic(title string, least int) Column { return Column{title, least, 2} }
 
-func rigid(title string) column { return column{title: title} }
+// Rigid is a column that may not.
+func Rigid(title string) Column { return Column{title: title} }
 
-// writeTable writes rows under their titles, two blanks apart. A limit of 0
+// WriteTable writes rows under their titles, two blanks apart. A limit of 0
 // means that nothing is shortened.
-func writeTable(w io.Writer, limit int, columns []column, rows [][]string) error {
+func WriteTable(w io.Writer, limit int, columns []Column, rows [][]string) error {
 	for i := range rows {
 		for j := range rows[i] {
-			rows[i][j] = printable(rows[i][j])
+			rows[i][j] = Printable(rows[i][j])
 		}
 	}
 	widths := make([]int, len(columns))
@@ -61,9 +63,9 @@ func writeTable(w io.Writer, limit int, columns []column, rows [][]string) error
 	return nil
 }
 
-// printable replaces what would move a terminal's cursor or colours: names of
+// Printable replaces what would move a terminal's cursor or colours: names of
 // files and pods are other people's text.
-func printable(text string) string {
+func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
@@ -73,7 +75,7 @@ func printable(text string) string {
 }
 
 // fit takes from the widest column that can give until the table fits.
-func fit(widths []int, columns []column, limit int) {
+func fit(widths []int, columns []Column, limit int) {
 	total := 2 * (len(widths) - 1)
 	for _, w := range widths {
 		total += w
@@ -102,8 +104,8 @@ func middle(text string, limit, tail int) string {
 	return string(runes[:limit-2-end]) + ".." + string(runes[len(runes)-end:])
 }
 
-// start shortens a sentence at its end.
-func start(text string, limit int) string {
+// Start shortens a sentence at its end.
+func Start(text string, limit int) string {
 	runes := []rune(text)
 	if len(runes) <= limit {
 		return text
@@ -111,18 +113,10 @@ func start(text string, limit int) string {
 	return string(runes[:limit-2]) + ".."
 }
 
-// span is a duration in two units at most: 45s, 3m20s, 5h12m, 12d.
-func span(seconds int64) string {
-	d := time.Duration(seconds) * time.Second
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", seconds)
-	case d < 10*time.Minute && seconds%60 != 0:
-		return d.String()
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", seconds/60)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%dm", seconds/3600, seconds/60%60)
+// Dash stands for a text that is empty.
+func Dash(text string) string {
+	if text == "" {
+		return "-"
 	}
-	return fmt.Sprintf("%dd", seconds/86400)
+	return text
 }

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes of all programs; 3 and above are a command's own.
+const (
+	ExitOK      = 0
+	ExitFailure = 1
+	ExitUsage   = 2
+)
+
+// Exit is an error with the code that the program ends with. An Err of nil
+// means that everything has been said.
+type Exit struct {
+	Code int
+	Err  error
+}
+
+func (e Exit) Error() string {
+	if e.Err == nil {
+		return ""
+	}
+	return e.Err.Error()
+}
+
+func (e Exit) Unwrap() error { return e.Err }
+
+// Usage makes an error one of bad usage.
+func Usage(err error) error { return Exit{ExitUsage, err} }
+
+// Does turns what a command does into what cobra wants: a plain error of it is
+// a failure, not bad usage.
+func Does(f func(c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		err := f(c, args)
+		var e Exit
+		if err == nil || errors.As(err, &e) {
+			return err
+		}
+		return Exit{ExitFailure, err}
+	}
+}
+
+// Code says what went wrong, in one line where there is one, and returns the
+// exit code. Errors that carry none come from the reading of the command line.
+func Code(err error, stderr io.Writer, program string) int {
+	if err == nil {
+		return ExitOK
+	}
+	code := ExitUsage
+	var e Exit
+	if errors.As(err, &e) {
+		code = e.Code
+	}
+	if text := strings.TrimSpace(err.Error()); text != "" {
+		fmt.Fprintln(stderr, program+": "+strings.ReplaceAll(text, "\n", "\n"+program+": "))
+	}
+	return code
+}
