@@ -33,12 +33,13 @@ func wire(cfg config.Configuration, clock node.Clock, log *slog.Logger) *wired {
 		Manifests: manifest.NewReader(),
 		Runtime: cri.NewReader(runtime, cri.Options{
 			Host: process.ThisHost(), Clock: clock, Unit: cfg.Runtime.Unit,
-			Monitor: cfg.Runtime.Monitor, OCIRuntimes: cfg.Runtime.OCIRuntimes, Log: log,
+			Monitor: cfg.Runtime.Monitor, OCIRuntimes: cfg.Runtime.OCIRuntimes, Programs: cfg.Restart.Busy.Programs, Log: log,
 		}),
 		Kubelet:     client,
 		Units:       units,
 		KubeletUnit: cfg.Kubelet.Unit,
 		RuntimeUnit: cfg.Runtime.Unit,
+		BusyUnits:   cfg.Restart.Busy.Units,
 		Paused: func(now node.Instant) string {
 			return pause.Active(cfg.Directories.State, clock.BootID(), now)
 		},

@@ -58,6 +58,10 @@ func defaultLogs() Logs {
 func defaultRestart() Restart {
 	return Restart{
 		Looks: 3,
+		Busy: Busy{
+			Units:    []string{"rpm-ostreed.service", "machine-config-daemon-firstboot.service", "machine-config-daemon-pull.service"},
+			Programs: []string{"cluster-restore.sh", "cluster-backup.sh", "quorum-restore.sh", "bootupctl"},
+		},
 		HoldOffs: HoldOffs{
 			Boot:           seconds(180),
 			KubeletStart:   seconds(180),

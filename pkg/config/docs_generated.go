@@ -4,6 +4,9 @@ package config
 
 // docs are the comments of types ("Step") and fields ("Step.gap").
 var docs = map[string]string{
+	"Busy":                              "Busy says what else changes a node; there is no act while it does.",
+	"Busy.programs":                     "programs are names of programs that change the node while they run; a script's is the name of its file.",
+	"Busy.units":                        "units are systemd units that change the node while they are active.",
 	"Configuration":                     "Configuration is the whole file. Every field has a default; an empty file with apiVersion and kind is valid.",
 	"Configuration.apiVersion":          "apiVersion is nodekeeper.io/v1alpha1 and must be written.",
 	"Configuration.directories":         "directories are where the agent keeps its files.",
@@ -67,6 +70,7 @@ var docs = map[string]string{
 	"Logs.retention":                    "retention says how much is kept.",
 	"Restart":                           "Restart is the restart guarantee.",
 	"Restart.breakerReset":              "breakerReset is how long the agent only reports a fault after the ladder has been climbed in vain.",
+	"Restart.busy":                      "busy says what else changes a node; there is no act while it does.",
 	"Restart.deadlines":                 "deadlines are how long each fault may last before an act.",
 	"Restart.dryRun":                    "dryRun judges and reports, and never acts.",
 	"Restart.holdOffs":                  "holdOffs are times in which nothing is done after something changed.",

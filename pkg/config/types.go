@@ -109,6 +109,8 @@ type Restart struct {
 	DryRun bool `json:"dryRun"`
 	// Looks is how many equal looks in a row a verdict needs before an act.
 	Looks int `json:"looks"`
+	// Busy says what else changes a node; there is no act while it does.
+	Busy Busy `json:"busy"`
 	// HoldOffs are times in which nothing is done after something changed.
 	HoldOffs HoldOffs `json:"holdOffs"`
 	// Deadlines are how long each fault may last before an act.
@@ -124,6 +126,15 @@ type Restart struct {
 	// Jitter is the longest random delay before a kubelet or runtime restart,
 	// so that several nodes do not act in step.
 	Jitter Duration `json:"jitter"`
+}
+
+// Busy says what else changes a node; there is no act while it does.
+type Busy struct {
+	// Units are systemd units that change the node while they are active.
+	Units []string `json:"units"`
+	// Programs are names of programs that change the node while they run;
+	// a script's is the name of its file.
+	Programs []string `json:"programs"`
 }
 
 // HoldOffs are times in which nothing is done after something changed.

@@ -7,6 +7,12 @@ import (
 
 func (c *check) restart(r Restart) {
 	c.count("restart.looks", r.Looks, 1, 100)
+	for i, name := range r.Busy.Units {
+		c.service(fmt.Sprintf("restart.busy.units[%d]", i), name)
+	}
+	for i, name := range r.Busy.Programs {
+		c.program(fmt.Sprintf("restart.busy.programs[%d]", i), name)
+	}
 	c.holdOffs(r.HoldOffs)
 	c.deadlines(r.Deadlines)
 	c.steps(r.Steps)

@@ -53,6 +53,8 @@ func TestEachRule(t *testing.T) {
 		{"runtime.monitor", func(c *Configuration) { c.Runtime.Monitor = "" }},
 		{"restart.looks", func(c *Configuration) { c.Restart.Looks = 0 }},
 		{"restart.looks", func(c *Configuration) { c.Restart.Looks = 101 }},
+		{"restart.busy.units[0]", func(c *Configuration) { c.Restart.Busy.Units[0] = "rpm-ostreed" }},
+		{"restart.busy.programs[1]", func(c *Configuration) { c.Restart.Busy.Programs[1] = "/bin/sh" }},
 		{"restart.breakerReset", func(c *Configuration) { c.Restart.BreakerReset = seconds(0) }},
 		{"restart.jitter", func(c *Configuration) { c.Restart.Jitter = seconds(-1) }},
 		{"restart.rejectedGaps", func(c *Configuration) { c.Restart.RejectedGaps = nil }},

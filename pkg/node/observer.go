@@ -51,8 +51,8 @@ type Observer struct {
 	Units     UnitReader
 	// KubeletUnit and RuntimeUnit are unit names such as "kubelet.service".
 	KubeletUnit, RuntimeUnit string
-	// Busy reports what else is changing the node; nil means never anything.
-	Busy func() []string
+	// BusyUnits are units that change the node while they are active.
+	BusyUnits []string
 	// Paused reads the pause file; nil means never paused.
 	Paused func(Instant) string
 	// Timeout bounds the sources of one look together.
@@ -67,13 +67,11 @@ func (o *Observer) Look(ctx context.Context) *Snapshot {
 
 	s := &Snapshot{Taken: o.Clock.Now()}
 	s.Host.BootID = o.Clock.BootID()
-	if o.Busy != nil {
-		s.Host.Busy = o.Busy()
-	}
 	if o.Paused != nil {
 		s.Host.Paused = o.Paused(s.Taken)
 	}
 	var kubeletUnit, runtimeUnit Unit
+	var busy []string
 	var all sync.WaitGroup
 	all.Go(func() { s.Runtime = o.Runtime.Runtime(ctx) })
 	all.Go(func() { s.Kubelet = o.Kubelet.Kubelet(ctx) })
@@ -81,10 +79,30 @@ func (o *Observer) Look(ctx context.Context) *Snapshot {
 		kubeletUnit = o.Units.Unit(ctx, o.KubeletUnit)
 		runtimeUnit = o.Units.Unit(ctx, o.RuntimeUnit)
 		s.Host.ShuttingDown = o.Units.ShuttingDown(ctx)
+		busy = o.busy(ctx)
 	})
 	s.Settings = o.Settings.Settings()
 	s.Intent = o.Manifests.Read(s.Settings.StaticPodPath, s.Settings.NodeName)
 	all.Wait()
 	s.Kubelet.Unit, s.Runtime.Unit = kubeletUnit, runtimeUnit
+	for _, program := range s.Runtime.Programs {
+		busy = append(busy, program+" is running")
+	}
+	s.Host.Busy = busy
 	return s
+}
+
+// busy names the units that are changing the node now. One that systemd cannot
+// tell of is not: without systemd there is none. Nor is a oneshot service that
+// has done its work and stays active.
+func (o *Observer) busy(ctx context.Context) []string {
+	var busy []string
+	for _, name := range o.BusyUnits {
+		switch u := o.Units.Unit(ctx, name); {
+		case u.ActiveState == "active" && u.SubState == "exited":
+		case u.ActiveState == "active", u.ActiveState == "activating", u.ActiveState == "deactivating", u.ActiveState == "reloading":
+			busy = append(busy, name+" is "+u.ActiveState)
+		}
+	}
+	return busy
 }

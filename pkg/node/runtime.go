@@ -5,7 +5,8 @@ import "time"
 // Runtime is the container runtime's side of the node.
 type Runtime struct {
 	// Err is set when CRI did not answer. Sandboxes is then empty and means
-	// nothing; Calls and MonitorsInUnit are filled all the same.
+	// nothing; Calls, MonitorsInUnit and Programs are filled
+	// all the same.
 	Err error
 	// Name and Version are CRI's own, for example "cri-o" and "1.34.0".
 	Name, Version string
@@ -19,6 +20,8 @@ type Runtime struct {
 	Sandboxes []Sandbox
 	// Calls are OCI runtime processes (create, start, ...) in flight.
 	Calls []RuntimeCall
+	// Programs are those programs to look out for that run just now.
+	Programs []string
 }
 
 // Of returns the sandboxes of one pod name, all generations, ordered by UID,

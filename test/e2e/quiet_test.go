@@ -107,3 +107,25 @@ func TestPausedAndResumed(t *testing.T) {
 	s.back(2*time.Minute, "app", main)
 	s.wantActs(restartpolicy.StopContainer)
 }
+
+// A backup script runs, as when an admin restores etcd: nothing is done until
+// it ends.
+func TestAnotherChangesTheNode(t *testing.T) {
+	labelled(t, quiet, disruptive)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent()
+	_, stderr, err := s.box.Exec(s.ctx, "sh", "-c", "cp /bin/sleep /usr/local/bin/cluster-restore.sh && systemd-run --unit=restore /usr/local/bin/cluster-restore.sh 120")
+	if err != nil {
+		t.Fatalf("run the script: %v %s", err, stderr)
+	}
+	dead := s.running("app", "main")
+	s.must(s.box.KillMonitorAndInit(s.ctx, dead.ID), "kill monitor and init")
+	s.throughout(90*time.Second, "no act", s.noActs)
+	s.eventually(10*time.Second, "the status says what holds it back", func() bool {
+		out, _, _ := s.box.Exec(s.ctx, node.AgentProgram, "status")
+		return strings.Contains(out, "cluster-restore.sh is running")
+	})
+	s.back(2*time.Minute, "app", dead)
+	s.wantActs(restartpolicy.StopContainer)
+}

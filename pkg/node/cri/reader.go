@@ -23,6 +23,8 @@ type Options struct {
 	// Monitor and OCIRuntimes are program names: "conmon"; "runc", "crun".
 	Monitor     string
 	OCIRuntimes []string
+	// Programs are names of other programs to look out for.
+	Programs []string
 	// Log gets what is no error of a look, at level Debug. Nil for no log.
 	Log *slog.Logger
 }
@@ -61,6 +63,7 @@ func NewReader(client *Client, o Options) *Reader {
 			Host:      o.Host,
 			Monitor:   o.Monitor,
 			Runtimes:  o.OCIRuntimes,
+			Programs:  o.Programs,
 			Unit:      o.Unit,
 			SinceBoot: func() time.Duration { return o.Clock.Now().Boot },
 		},
@@ -78,7 +81,7 @@ func (r *Reader) Runtime(ctx context.Context) node.Runtime {
 	if scan, err := r.scanner.Scan(); err != nil {
 		r.log.Debug("processes could not be listed", "error", err)
 	} else {
-		runtime.MonitorsInUnit, runtime.Calls = scan.MonitorsInUnit, scan.Calls
+		runtime.MonitorsInUnit, runtime.Calls, runtime.Programs = scan.MonitorsInUnit, scan.Calls, scan.Programs
 	}
 	list, err := r.client.List(ctx)
 	if err != nil {

@@ -26,6 +26,8 @@ type Scanner struct {
 	// Runtimes are the program names of OCI runtimes ("runc", "crun"). A
 	// wrapper of another name is not seen.
 	Runtimes []string
+	// Programs are names of programs to look out for.
+	Programs []string
 	// Unit is the runtime's systemd service by its real name ("crio.service").
 	Unit string
 	// SinceBoot reads the boot clock.
@@ -41,6 +43,8 @@ type Scan struct {
 	MonitorsInUnit bool
 	// Calls are the OCI runtime processes in flight, by PID.
 	Calls []node.RuntimeCall
+	// Programs are those of the Scanner's that run, each once, in its order.
+	Programs []string
 }
 
 // Scan reads the name of every process, and more only of those that matter.
@@ -57,12 +61,16 @@ func (s Scanner) Scan() (Scan, error) {
 		return Scan{}, err
 	}
 	var found Scan
+	seen := map[string]bool{}
 	for _, entry := range entries {
 		if entry[0] < '1' || entry[0] > '9' {
 			continue
 		}
 		comm := commOf(int(proc.Fd()), entry)
 		isMonitor, mayBeCall := comm == cut(s.Monitor), s.mayBeCall(comm)
+		for _, name := range s.Programs {
+			seen[name] = seen[name] || comm == cut(name)
+		}
 		if !isMonitor && !mayBeCall {
 			continue
 		}
@@ -78,6 +86,11 @@ func (s Scanner) Scan() (Scan, error) {
 			if call, ok := s.call(pid); ok {
 				found.Calls = append(found.Calls, call)
 			}
+		}
+	}
+	for _, name := range s.Programs {
+		if seen[name] {
+			found.Programs = append(found.Programs, name)
 		}
 	}
 	slices.SortFunc(found.Calls, func(a, b node.RuntimeCall) int { return a.PID - b.PID })

@@ -97,6 +97,18 @@ func TestMonitors(t *testing.T) {
 	}
 }
 
+func TestScanSeesTheProgramsToLookOutFor(t *testing.T) {
+	h := processtest.New(t)
+	h.Add(processtest.Process{PID: 7, Comm: "cluster-restore"}) // as the kernel cuts it
+	h.Add(processtest.Process{PID: 8, Comm: "cluster-restore"})
+	s := scanner(h)
+	s.Programs = []string{"cluster-backup.sh", "cluster-restore.sh"}
+	found, err := s.Scan()
+	if err != nil || !slices.Equal(found.Programs, []string{"cluster-restore.sh"}) {
+		t.Errorf("found %q, %v", found.Programs, err)
+	}
+}
+
 func TestScanWithoutProcIsAnError(t *testing.T) {
 	h := processtest.New(t)
 	h.Proc += "-not-there"
