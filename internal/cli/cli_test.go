@@ -23,6 +23,19 @@ func TestSpan(t *testing.T) {
 	}
 }
 
+func TestAgesAndSizesAreNarrow(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Hour: "0s", 59 * time.Second: "59s", 90 * time.Second: "1m", 47 * time.Hour: "47h", 48 * time.Hour: "2d"} {
+		if got := Age(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0Ki", 10 << 10: "10Ki", 1023 << 10: "1.0Mi", 64 << 20: "64Mi", 3 << 40: "3.0Ti"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
 func TestDurationsAreReadAsTextAndAsNanoseconds(t *testing.T) {
 	for text, want := range map[string]time.Duration{`"1m30s"`: 90 * time.Second, "5000000000": 5 * time.Second, `"0s"`: 0} {
 		var d Duration

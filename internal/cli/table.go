@@ -26,6 +26,9 @@ func PodColumn(least int) Column { return Column{"POD", least, 4} }
 // alike: containers of one pod begin alike.
 func Elastic(title string, least int) Column { return Column{title, least, 2} }
 
+// Leading is an elastic column whose texts tell the most at their beginning.
+func Leading(title string, least int) Column { return Column{title, least, 1 << 10} }
+
 // Rigid is a column that may not.
 func Rigid(title string) Column { return Column{title: title} }
 
