@@ -15,6 +15,7 @@ const (
 	disruptive = "Disruptive"      // breaks the node's services
 	repair     = "Feature:Restart" // an act is expected
 	quiet      = "Feature:Quiet"   // no act is allowed
+	records    = "Feature:Records" // crash records are expected
 )
 
 var labelFilter = flag.String("label-filter", "!"+slow, "run tests whose labels match, in ginkgo's syntax")

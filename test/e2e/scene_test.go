@@ -84,24 +84,30 @@ func (s *scene) say(format string, args ...any) {
 }
 
 // agent installs and starts nodekeeper with the test settings and more lines
-// of configuration under restart:.
+// of configuration: see configuration.
 func (s *scene) agent(more ...string) {
 	s.Helper()
 	program := os.Getenv("NODEKEEPER_BINARY")
 	if program == "" {
 		s.Fatal("NODEKEEPER_BINARY is not set: run make test-e2e")
 	}
-	s.must(s.box.InstallAgent(s.ctx, program, settings+indent(more)), "install agent")
+	s.must(s.box.InstallAgent(s.ctx, program, configuration(more)), "install agent")
 	s.must(s.box.StartAgent(s.ctx), "start agent")
 	s.say("agent started")
 }
 
-func indent(lines []string) string {
-	var b strings.Builder
+// configuration is the test settings with more lines: under restart:, but for
+// those that begin with "logs:".
+func configuration(lines []string) string {
+	var restart, logs strings.Builder
 	for _, l := range lines {
-		b.WriteString("  " + l + "\n")
+		if strings.HasPrefix(l, "logs:") {
+			logs.WriteString(l + "\n")
+			continue
+		}
+		restart.WriteString("  " + l + "\n")
 	}
-	return b.String()
+	return settings + restart.String() + logs.String()
 }
 
 func (s *scene) must(err error, what string) {
