@@ -1,0 +1,194 @@
+package reader
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
+)
+
+const (
+	// followPeriod is how often a growing file is looked at. Looking costs two
+	// system calls; a watch would have to be told of each rotation.
+	followPeriod = 100 * time.Millisecond
+	// recordWait bounds the time between the end of a capture and its record.
+	recordWait = 5 * time.Second
+	// reopenWait bounds the time between the two halves of a rotation.
+	reopenWait = 15 * time.Second
+)
+
+// growth reads a file to its end again and again, until it is certain that
+// nothing more is written to it.
+type growth struct {
+	r    *reading
+	src  io.Reader
+	file *localFile
+	// over tells whether nothing more is written to the file.
+	over  func(file *localFile) bool
+	ended bool
+}
+
+func (g *growth) of(src io.Reader, t *text) io.Reader {
+	g.src, g.file = src, t.local
+	return g
+}
+
+// Read blocks until there is more, the file is over or the context ends.
+func (g *growth) Read(p []byte) (int, error) {
+	for {
+		n, err := g.src.Read(p)
+		if n > 0 || !errors.Is(err, io.EOF) || g.ended {
+			return n, err
+		}
+		if g.r.failed = g.r.p.idle(); g.r.failed != nil {
+			return 0, g.r.failed
+		}
+		// The last bytes may have been written between the two looks.
+		if g.file == nil || g.over(g.file) {
+			g.ended = true
+			continue
+		}
+		if err := g.r.wait(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (r *reading) wait() error {
+	timer := time.NewTimer(followPeriod)
+	defer timer.Stop()
+	select {
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// follow writes the newest segment of a live attempt and what is written after
+// it.
+func (r *reading) follow(i int, s span) error {
+	if s.attempt.Birth == nil {
+		return r.followPodLog(i, s)
+	}
+	for {
+		n, _, _ := record.ParseSegment(s.attempt.Segments[s.segment].Name)
+		g := &growth{r: r, over: func(*localFile) bool { return r.captureMoved(s.attempt.Path, n) }}
+		if err := r.span(i, s, g); err != nil {
+			return err
+		}
+		next, err := r.successor(s.attempt)
+		if err != nil {
+			return err
+		}
+		from := len(next.Segments)
+		if k := slices.IndexFunc(next.Segments, func(s record.Segment) bool { m, _, _ := record.ParseSegment(s.Name); return m > n }); k >= 0 {
+			from = k
+		}
+		spans := spansOf(&next, from)
+		var last *span
+		for k := range spans {
+			i++
+			if next.Live && k == len(spans)-1 && spans[k].newest() {
+				last = &spans[k]
+				break
+			}
+			if err := r.span(i, spans[k], nil); err != nil {
+				return err
+			}
+		}
+		switch {
+		case last != nil:
+			s = *last
+		case next.Live:
+			// Its newest segment went away without a successor.
+			return r.p.mark("no more is captured of " + next.Identity())
+		case next.Meta == nil:
+			return r.p.mark("the capture of " + next.Identity() + " is gone, and there is no record of it")
+		default:
+			if err := r.p.reset(); err != nil {
+				return err
+			}
+			return r.p.mark("ended: " + Ending(next.Meta))
+		}
+	}
+}
+
+// captureMoved tells whether a live attempt has a newer segment than n, or is
+// live no more.
+func (r *reading) captureMoved(dir string, n int) bool {
+	names, err := r.local.List(r.ctx, dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	born := slices.Contains(names, record.BirthFile)
+	return !born || slices.ContainsFunc(names, func(name string) bool {
+		m, _, ok := record.ParseSegment(name)
+		return ok && m > n
+	})
+}
+
+// successor is what a live attempt has become.
+func (r *reading) successor(a *Attempt) (Attempt, error) {
+	for began := time.Now(); ; {
+		if now, err := readLive(r.ctx, r.files, a.ContainerID); err == nil {
+			return live(now), nil
+		}
+		if found, ok := recorded(r.ctx, r.files, *a); ok {
+			return found, nil
+		}
+		if time.Since(began) > recordWait {
+			gone := *a
+			gone.Live, gone.Segments, gone.Gaps = false, nil, nil
+			return gone, nil
+		}
+		if err := r.wait(); err != nil {
+			return Attempt{}, err
+		}
+	}
+}
+
+// followPodLog follows one of the kubelet's own files. Rotation puts another
+// file in its place; the attempt has ended when the next one has a file, or when
+// there is none any more.
+func (r *reading) followPodLog(i int, s span) error {
+	name := path.Join(s.attempt.Path, s.attempt.Segments[s.segment].Name)
+	attempt := s.attempt.Attempt.Attempt
+	for {
+		rotated := false
+		var missing time.Time
+		g := &growth{r: r, over: func(file *localFile) bool {
+			same, err := r.local.same(name, *file)
+			if err == nil && !same {
+				rotated = true
+				return true
+			}
+			if err == nil {
+				missing = time.Time{}
+				return r.podLogAfter(s.attempt.Path, attempt)
+			}
+			if missing.IsZero() {
+				missing = time.Now()
+			}
+			_, dirErr := r.local.List(r.ctx, s.attempt.Path)
+			return errors.Is(dirErr, fs.ErrNotExist) || time.Since(missing) > reopenWait
+		}}
+		if err := r.span(i, s, g); err != nil || !rotated {
+			return err
+		}
+		s.fresh, s.marks = false, nil
+		i++
+	}
+}
+
+func (r *reading) podLogAfter(dir string, attempt uint32) bool {
+	names, err := r.local.List(r.ctx, dir)
+	return err == nil && slices.ContainsFunc(names, func(name string) bool {
+		n, ok := podLogNumber(name)
+		return ok && n > attempt
+	})
+}

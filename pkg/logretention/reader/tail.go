@@ -1,0 +1,252 @@
+package reader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+)
+
+// maxApart is how far before the other records the beginning of a line is
+// looked for. Without it, the one line that a stream has ever had would cost a
+// tail the whole log.
+const maxApart = 1 << 20
+
+// tail finds the beginning of the last lines, going backwards from span to span.
+// A line is where its last record is: the last n lines are those that were
+// finished last.
+type tail struct {
+	opts  Options
+	left  int64 // lines that are still to be found
+	start start
+	lines [damaged]tailLine
+}
+
+// tailLine is what is known of a stream from what comes later in the log.
+type tailLine struct {
+	// seen is set if there is a later record that a part could belong to.
+	seen bool
+	// open is set if the earliest line that is wanted may begin still earlier.
+	open bool
+	// apart counts bytes since its earliest record so far.
+	apart int64
+}
+
+func findTail(ctx context.Context, files Files, spans []span, lines int64, o Options) (start, error) {
+	t := &tail{opts: o, left: lines, start: start{set: true}}
+	for i := range t.start.at {
+		t.start.at[i] = position{span: len(spans)}
+	}
+	for i := len(spans) - 1; i >= 0; i-- {
+		if err := ctx.Err(); err != nil {
+			return start{}, err
+		}
+		follows := o.Follow && i == len(spans)-1 && spans[i].newest()
+		if t.done() && !follows {
+			break
+		}
+		// What cannot be read is marked when it is written; here it only parts
+		// lines.
+		if err := t.span(ctx, files, i, spans[i], follows); err != nil || spans[i].fresh {
+			t.lines = [damaged]tailLine{}
+		}
+	}
+	return t.start, nil
+}
+
+func (t *tail) done() bool { return t.left == 0 && !t.lines[stdout].open && !t.lines[stderr].open }
+
+func (t *tail) span(ctx context.Context, files Files, i int, s span, follows bool) error {
+	if s.segment == len(s.attempt.Segments) {
+		return nil
+	}
+	text, err := openText(ctx, files, s)
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	if text.at == nil {
+		src, err := text.slice(s.from, s.to)
+		if err != nil {
+			return err
+		}
+		return t.forwards(i, s, newLines(src, make([]byte, readSize), s.from))
+	}
+	end := text.size
+	if s.to >= 0 {
+		end = min(s.to, end)
+	}
+	b := &backwards{at: text.at, from: min(s.from, end), end: end}
+	if follows {
+		// The line that is being written belongs to what is to come.
+		if b.end, err = b.whole(); err != nil {
+			return err
+		}
+		for k := range t.start.at {
+			t.start.at[k] = position{i, b.end}
+		}
+	}
+	return t.backwards(ctx, i, s, b)
+}
+
+func (t *tail) backwards(ctx context.Context, i int, s span, b *backwards) error {
+	for n := 0; !t.done(); n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, offset, whole, err := b.prev()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if len(line) == 0 || line[0] == '\n' {
+			continue
+		}
+		e := parse(line)
+		if e.stream == damaged && s.newest() && !whole {
+			continue
+		}
+		t.record(&e, position{i, offset}, int64(len(line)))
+	}
+	return nil
+}
+
+// record takes the record before those it has taken so far.
+func (t *tail) record(e *entry, at position, size int64) {
+	for k := range t.lines {
+		l := &t.lines[k]
+		if l.apart += size; l.apart > maxApart && stream(k) != e.stream {
+			l.open = false
+		}
+	}
+	if !t.opts.wants(e.stream) {
+		return
+	}
+	if e.stream == damaged {
+		if t.left > 0 {
+			t.left--
+			t.start.at[damaged] = at
+		}
+		return
+	}
+	l := &t.lines[e.stream]
+	if !l.seen || !e.partial {
+		l.open = t.left > 0 && t.until(e)
+		if l.open {
+			t.left--
+		}
+	}
+	l.seen, l.apart = true, 0
+	if l.open {
+		t.start.at[e.stream] = at
+	}
+}
+
+func (t *tail) until(e *entry) bool { return t.opts.Until.IsZero() || !e.after(t.opts.Until) }
+
+// finish is where a line ends: the offset of its last record.
+type finish struct {
+	offset int64
+	stream stream
+}
+
+// forwards finds the same in a text that can only be read from its beginning. It
+// keeps the places of the last lines.
+func (t *tail) forwards(i int, s span, l *lines) error {
+	ring := newRing(t.left)
+	last, part := [damaged]int64{-1, -1}, [damaged]bool{}
+	for {
+		p, err := l.next()
+		if err != nil {
+			break
+		}
+		if !p.first || len(p.data) == 0 || p.data[0] == '\n' {
+			continue
+		}
+		e := parse(p.data)
+		switch {
+		case !t.opts.wants(e.stream):
+			continue
+		case e.stream == damaged:
+			if s.newest() && p.last && p.data[len(p.data)-1] != '\n' {
+				continue
+			}
+		default:
+			last[e.stream], part[e.stream] = p.offset, e.partial
+		}
+		if (e.stream == damaged || !e.partial) && (e.stream == damaged || t.until(&e)) {
+			ring.push(finish{p.offset, e.stream})
+		}
+	}
+	for k := range last {
+		if last[k] >= 0 && part[k] && !t.lines[k].seen {
+			ring.insert(finish{last[k], stream(k)})
+		}
+	}
+	t.take(i, s, ring, last)
+	return l.broken()
+}
+
+// take wants what is left in the ring, and the beginnings of later lines.
+func (t *tail) take(i int, s span, r *ring, last [damaged]int64) {
+	t.left -= int64(len(r.kept))
+	if r.holds(damaged) {
+		t.start.at[damaged] = position{i, max(s.from, r.dropped[damaged]+1)}
+	}
+	for k := range t.lines {
+		l, dropped := &t.lines[k], r.dropped[k]
+		if last[k] < 0 {
+			continue
+		}
+		wanted := l.open || r.holds(stream(k))
+		if wanted && last[k] > dropped {
+			t.start.at[k] = position{i, max(s.from, dropped+1)}
+		}
+		l.open = wanted && dropped < 0
+		l.seen, l.apart = true, 0
+	}
+}
+
+// ring keeps the last lines of a text, and for each stream the last that it
+// dropped.
+type ring struct {
+	most    int64
+	kept    []finish
+	oldest  int
+	dropped [streams]int64
+}
+
+func newRing(most int64) *ring { return &ring{most: most, dropped: [streams]int64{-1, -1, -1}} }
+
+func (r *ring) push(f finish) {
+	if int64(len(r.kept)) < r.most {
+		r.kept = append(r.kept, f)
+		return
+	}
+	if r.most == 0 {
+		r.dropped[f.stream] = f.offset
+		return
+	}
+	old := &r.kept[r.oldest]
+	r.dropped[old.stream] = old.offset
+	*old = f
+	r.oldest = (r.oldest + 1) % len(r.kept)
+}
+
+// insert adds a line out of order, when no more are pushed.
+func (r *ring) insert(f finish) {
+	r.kept = append(r.kept, f)
+	slices.SortFunc(r.kept, func(a, b finish) int { return cmp.Compare(a.offset, b.offset) })
+	r.oldest = 0
+	if int64(len(r.kept)) > r.most {
+		r.dropped[r.kept[0].stream] = max(r.kept[0].offset, r.dropped[r.kept[0].stream])
+		r.kept = r.kept[1:]
+	}
+}
+
+func (r *ring) holds(s stream) bool {
+	return slices.ContainsFunc(r.kept, func(f finish) bool { return f.stream == s })
+}
