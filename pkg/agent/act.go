@@ -24,7 +24,7 @@ func (a *Agent) act(ctx context.Context, step restartpolicy.Step) (done bool) {
 		return false
 	}
 	if entry.Record != "" {
-		a.Records.NameAct(entry.Record, entry.ID)
+		a.records.NameAct(entry.Record, entry.ID)
 	}
 	bound := step.Timeout + actSlack + 3*a.Config.LookTimeout.Duration
 	a.publish(&status.Acting{

@@ -37,8 +37,6 @@ type Options struct {
 	Version string
 	Node    Node
 	Remedy  Remedy
-	// Records keeps crash records; nil if none are kept.
-	Records Records
 	Clock   node.Clock
 	// After is time.After.
 	After func(time.Duration) <-chan time.Time
@@ -65,6 +63,7 @@ type Agent struct {
 	history restartpolicy.History
 	poked   chan struct{}
 
+	records  Records // nil if none are kept
 	looks    uint64
 	last     seen
 	refusals map[restartpolicy.Key]refusal
@@ -113,11 +112,6 @@ func New(o Options) (*Agent, error) {
 		o.Logger.Warn(aside + "; no act for a while")
 	}
 	a.journal = j
-	if o.Records != nil {
-		if err := linkState(o.Config.Directories.Log, o.Config.Directories.Run, o.Config.Directories.State); err != nil {
-			o.Logger.Warn("status and acts cannot be read beside the records", "error", err)
-		}
-	}
 	a.history, aside = a.files.Load(boot, now)
 	if aside != "" {
 		o.Logger.Warn(aside + "; all deadlines begin anew")

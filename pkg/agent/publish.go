@@ -26,8 +26,8 @@ func (a *Agent) publish(acting *status.Acting) {
 		out.Verdicts = append(out.Verdicts, a.verdict(v))
 	}
 	a.lastActs(out.Verdicts)
-	if a.Records != nil {
-		records := a.Records.State()
+	if a.records != nil {
+		records := a.records.State()
 		out.Records = &records
 	}
 	a.changes.trouble("status", status.Write(a.Config.Directories.Run, out))

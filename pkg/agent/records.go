@@ -26,6 +26,17 @@ type Records interface {
 	State() status.Records
 }
 
+// Keep hands the records over, before Run, and makes status and acts readable
+// beside them. They are opened after the Agent, whose lock keeps other agents
+// away from them.
+func (a *Agent) Keep(r Records) {
+	a.records = r
+	d := a.Config.Directories
+	if err := linkState(d.Log, d.Run, d.State); err != nil {
+		a.Logger.Warn("status and acts cannot be read beside the records", "error", err)
+	}
+}
+
 // recordTime bounds the wait for a record before an act: an act is not held
 // back for a disk that hangs.
 const recordTime = 5 * time.Second
@@ -34,12 +45,12 @@ const recordTime = 5 * time.Second
 // there is none.
 func (a *Agent) recordOf(ctx context.Context, step restartpolicy.Step) string {
 	id := subject(a.last.snap, step)
-	if a.Records == nil || id == "" {
+	if a.records == nil || id == "" {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTime)
 	defer cancel()
-	path, _ := a.Records.Record(ctx, id)
+	path, _ := a.records.Record(ctx, id)
 	return path
 }
 

@@ -33,8 +33,8 @@ func (r *fakeRecords) State() status.Records      { return status.Records{Record
 func TestAnActAndItsRecordNameEachOther(t *testing.T) {
 	s := stage(t)
 	records := &fakeRecords{named: map[string][]string{}}
-	s.Records = records
-	s.cfg.Directories.Log = t.TempDir()
+	s.Config.Directories.Log = t.TempDir()
+	s.Keep(records)
 	s.node = stale()
 	s.watch(3 * time.Minute)
 	if len(s.did) == 0 {

@@ -23,8 +23,8 @@ func (a *Agent) turn(ctx context.Context) (again bool) {
 		return false
 	}
 	a.looks++
-	if a.Records != nil {
-		a.Records.Observe(s)
+	if a.records != nil {
+		a.records.Observe(s)
 	}
 	verdicts, h := restartpolicy.Judge(a.policy, s, a.history)
 	a.history = h
