@@ -16,10 +16,21 @@ const (
 	AgentConfig  = "/etc/nodekeeper/config.yaml"
 )
 
-// InstallAgent copies the static program nodekeeper and the hook beside it
-// into the box, writes the agent's configuration and units, and enables it for
-// the next boot. It does not start it.
+// Installable is a running node that takes files and commands.
+type Installable interface {
+	WriteFile(path string, content []byte, mode os.FileMode) error
+	Systemctl(ctx context.Context, args ...string) (string, error)
+}
+
+// InstallAgent is the function of that name for this box.
 func (b *Box) InstallAgent(ctx context.Context, program, configYAML string) error {
+	return InstallAgent(ctx, b, program, configYAML)
+}
+
+// InstallAgent copies the static program nodekeeper and the hook beside it
+// onto a node, writes the agent's configuration and units, and enables it for
+// the next boot. It does not start it.
+func InstallAgent(ctx context.Context, on Installable, program, configYAML string) error {
 	content, err := os.ReadFile(program)
 	if err != nil {
 		return fmt.Errorf("install the agent: %w", err)
@@ -35,14 +46,14 @@ func (b *Box) InstallAgent(ctx context.Context, program, configYAML string) erro
 		"/etc/systemd/system/" + Agent:          {[]byte(packaging.AgentUnit), 0o644},
 		"/etc/systemd/system/nodekeeper.socket": {[]byte(packaging.AgentSocket), 0o644},
 	} {
-		if err := b.WriteFile(path, file.content, file.mode); err != nil {
+		if err := on.WriteFile(path, file.content, file.mode); err != nil {
 			return fmt.Errorf("install the agent: %w", err)
 		}
 	}
-	if _, err := b.Systemctl(ctx, "daemon-reload"); err != nil {
+	if _, err := on.Systemctl(ctx, "daemon-reload"); err != nil {
 		return err
 	}
-	_, err = b.Systemctl(ctx, "enable", Agent)
+	_, err = on.Systemctl(ctx, "enable", Agent)
 	return err
 }
 

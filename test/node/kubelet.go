@@ -11,8 +11,9 @@ const (
 	// nodeIP lies on the box's loopback: the kubelet refuses 127.0.0.1.
 	nodeIP = "192.0.2.10"
 	// apiPort is the one that the kubelet's kubeconfig names.
-	apiPort       = 6443
-	manifestDir   = "/etc/kubernetes/manifests"
+	apiPort = 6443
+	// ManifestDir is where the kubelet finds its static pods.
+	ManifestDir   = "/etc/kubernetes/manifests"
 	kubeletConfig = "/etc/kubernetes/kubelet.conf"
 	kubeletDropIn = "/etc/kubernetes/kubelet.conf.d"
 	kubeconfig    = "/etc/kubernetes/kubeconfig"
@@ -37,7 +38,7 @@ func addKubelet(t *tree, options Options) error {
 		"cgroupDriver":             "cgroupfs",
 		"failCgroupV1":             false,
 		"failSwapOn":               false,
-		"staticPodPath":            manifestDir,
+		"staticPodPath":            ManifestDir,
 		"enableServer":             true,
 		// The machine's own disk and memory are not what is tested.
 		"evictionHard":                map[string]any{"memory.available": "20Mi", "nodefs.available": "1%", "nodefs.inodesFree": "1%", "imagefs.available": "1%"},
@@ -53,7 +54,7 @@ func addKubelet(t *tree, options Options) error {
 		return fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
 	t.add(kubeletConfig, string(text))
-	t.add(manifestDir+"/.keep", "")
+	t.add(ManifestDir+"/.keep", "")
 	t.add(kubeletDropIn+"/.keep", "")
 	for name, fragment := range options.KubeletDropIns {
 		t.add(kubeletDropIn+"/"+name, fragment)

@@ -51,14 +51,31 @@ func (t *tree) write(root string) error {
 
 // writeRoot writes the box's own files over the template.
 func (b *Box) writeRoot() error {
+	var err error
+	b.secrets, err = writeFiles(filepath.Join(b.dir, "upper"), b.options)
+	return err
+}
+
+// WriteFiles writes the files of a node with these options below root, over a
+// template of package components: for a node that is no box.
+func WriteFiles(root string, options Options) error {
+	if err := options.complete(); err != nil {
+		return err
+	}
+	_, err := writeFiles(root, options)
+	return err
+}
+
+// writeFiles returns no secrets in mode Standalone.
+func writeFiles(root string, options Options) (*secrets, error) {
 	t := newTree()
 	id := make([]byte, 16)
 	if _, err := rand.Read(id); err != nil {
-		return err
+		return nil, err
 	}
 	t.add("/etc/machine-id", hex.EncodeToString(id)+"\n")
-	t.add("/etc/hostname", b.Name+"\n")
-	t.add("/etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", nodeIP, b.Name))
+	t.add("/etc/hostname", options.Name+"\n")
+	t.add("/etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", nodeIP, options.Name))
 	// The kubelet starts no pod without one.
 	t.add("/etc/resolv.conf", "nameserver 127.0.0.1\n")
 	t.add("/etc/systemd/journald.conf.d/box.conf", "[Journal]\nStorage=persistent\nRateLimitIntervalSec=0\nAudit=no\n")
@@ -68,22 +85,22 @@ func (b *Box) writeRoot() error {
 	} {
 		t.link("/usr/local/bin/"+program, "/opt/box/"+folder+"/"+program)
 	}
-	addCRIO(t, b.options)
-	if b.options.Kubeconfig != Standalone {
-		secrets, err := newSecrets(b.Name)
-		if err != nil {
-			return fmt.Errorf("make certificates: %w", err)
+	addCRIO(t, options)
+	var made *secrets
+	if options.Kubeconfig != Standalone {
+		var err error
+		if made, err = newSecrets(options.Name); err != nil {
+			return nil, fmt.Errorf("make certificates: %w", err)
 		}
-		b.secrets = secrets
-		secrets.addTo(t, b.Name)
+		made.addTo(t, options.Name)
 		addAPIServer(t)
 	}
-	if err := addKubelet(t, b.options); err != nil {
-		return err
+	if err := addKubelet(t, options); err != nil {
+		return nil, err
 	}
-	addUnits(t, b.options)
-	for unit, text := range b.options.UnitDropIns {
+	addUnits(t, options)
+	for unit, text := range options.UnitDropIns {
 		t.add("/etc/systemd/system/"+unit+".d/50-test.conf", text)
 	}
-	return t.write(filepath.Join(b.dir, "upper"))
+	return made, t.write(root)
 }

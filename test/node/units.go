@@ -97,7 +97,7 @@ ExecStartPre=/bin/rm -f /var/lib/kubelet/cpu_manager_state /var/lib/kubelet/memo
 ExecStart=%s
 Restart=always
 RestartSec=10
-`, CRIO, wants, after, manifestDir, kubeletCommand(options))
+`, CRIO, wants, after, ManifestDir, kubeletCommand(options))
 }
 
 const proxyUnit = `[Unit]

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +18,8 @@ type Want struct {
 	API bool
 	// Crictl adds crictl.
 	Crictl bool
+	// Machine adds what a virtual machine needs: an emulator and a kernel.
+	Machine bool
 }
 
 // Set is where everything lies. All folders are read-only for boxes.
@@ -25,9 +28,10 @@ type Set struct {
 	CRIO       string // crio
 	Etcd       string // etcd, or "" when not wanted
 	Critools   string // crictl, or "" when not wanted
-	Programs   string // supervise, runtime, pinns, criproxy, workload
+	Programs   string // supervise, runtime, pinns, criproxy, workload, guest
 	Root       string // root file system
 	Images     string // containers-storage with the images
+	Kernel     string // vmlinuz and lib/modules, or "" when not wanted
 }
 
 // Builder makes Sets.
@@ -75,7 +79,11 @@ func sourceDir() (string, error) {
 // system packages when it must and can.
 func (b *Builder) Prepare(ctx context.Context, want Want) (Set, error) {
 	var set Set
-	if err := b.systemPackages(ctx); err != nil {
+	needs := systemNeeds
+	if want.Machine {
+		needs = slices.Concat(needs, machineNeeds)
+	}
+	if err := b.systemPackages(ctx, needs); err != nil {
 		return set, err
 	}
 	// Two at a time: Kubernetes takes longer than all the others together.
@@ -99,6 +107,11 @@ func (b *Builder) prepareOthers(ctx context.Context, want Want, set *Set) error 
 	}
 	if want.Crictl {
 		if set.Critools, err = b.build(ctx, critools()); err != nil {
+			return err
+		}
+	}
+	if want.Machine {
+		if set.Kernel, err = b.kernel(ctx); err != nil {
 			return err
 		}
 	}

@@ -29,9 +29,16 @@ var systemNeeds = []need{
 	{library: "libseccomp", debian: "libseccomp-dev", fedora: "libseccomp-devel"},
 }
 
-// systemPackages installs what is missing.
-func (b *Builder) systemPackages(ctx context.Context) error {
-	missing := missingNeeds()
+// machineNeeds is what a virtual machine takes beyond that.
+var machineNeeds = []need{
+	{program: "qemu-system-x86_64", debian: "qemu-system-x86", fedora: "qemu-system-x86-core"},
+	{program: "mkfs.ext4", debian: "e2fsprogs", fedora: "e2fsprogs"},
+	{program: "depmod", debian: "kmod", fedora: "kmod"},
+}
+
+// systemPackages installs what of the needs is missing.
+func (b *Builder) systemPackages(ctx context.Context, needs []need) error {
+	missing := missingNeeds(needs)
 	if len(missing) == 0 && os.Geteuid() == 0 {
 		return nil
 	}
@@ -60,9 +67,9 @@ func (b *Builder) systemPackages(ctx context.Context) error {
 	})
 }
 
-func missingNeeds() []need {
+func missingNeeds(needs []need) []need {
 	var missing []need
-	for _, need := range systemNeeds {
+	for _, need := range needs {
 		if need.program != "" {
 			if _, err := exec.LookPath(need.program); err != nil {
 				missing = append(missing, need)
