@@ -73,7 +73,7 @@ func writeContainers(b *strings.Builder, field string, list []container) {
 // put writes the pod's manifest.
 func (s *scene) put(p podSpec) {
 	s.Helper()
-	s.must(s.box.PutManifest(p.name+".yaml", p.manifest()), "put manifest "+p.name)
+	s.must(s.on.PutManifest(p.name+".yaml", p.manifest()), "put manifest "+p.name)
 }
 
 // run puts a pod and waits until all of its containers run.
@@ -82,7 +82,7 @@ func (s *scene) run(p podSpec) {
 	s.put(p)
 	for _, c := range p.containers {
 		s.eventually(90*time.Second, p.name+"/"+c.name+" runs", func() bool {
-			_, err := s.box.RunningContainer(s.ctx, p.name+"-node1", c.name)
+			_, err := s.on.RunningContainer(s.ctx, p.name+"-node1", c.name)
 			return err == nil
 		})
 	}
@@ -91,7 +91,7 @@ func (s *scene) run(p podSpec) {
 // running returns the running container of a pod.
 func (s *scene) running(pod, name string) node.Container {
 	s.Helper()
-	c, err := s.box.RunningContainer(s.ctx, pod+"-node1", name)
+	c, err := s.on.RunningContainer(s.ctx, pod+"-node1", name)
 	s.must(err, "find container "+name)
 	return c
 }
@@ -100,7 +100,7 @@ func (s *scene) running(pod, name string) node.Container {
 func (s *scene) kill(pod, name string) node.Container {
 	s.Helper()
 	c := s.running(pod, name)
-	s.must(s.box.KillContainer(s.ctx, c.ID), "kill "+name)
+	s.must(s.on.KillContainer(s.ctx, c.ID), "kill "+name)
 	s.say("killed %s/%s", pod, name)
 	return c
 }
@@ -111,7 +111,7 @@ func (s *scene) back(limit time.Duration, pod string, dead node.Container) node.
 	var c node.Container
 	s.eventually(limit, fmt.Sprintf("%s/%s runs again", pod, dead.Name), func() bool {
 		var err error
-		c, err = s.box.RunningContainer(s.ctx, pod+"-node1", dead.Name)
+		c, err = s.on.RunningContainer(s.ctx, pod+"-node1", dead.Name)
 		return err == nil && c.ID != dead.ID
 	})
 	return c
@@ -120,7 +120,7 @@ func (s *scene) back(limit time.Duration, pod string, dead node.Container) node.
 // untouched fails unless this very container still runs.
 func (s *scene) untouched(c node.Container) {
 	s.Helper()
-	records, err := s.box.ContainerRecords(s.ctx, "")
+	records, err := s.on.ContainerRecords(s.ctx, "")
 	s.must(err, "list containers")
 	for _, r := range records {
 		if r.ID == c.ID && r.Running() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,12 +28,27 @@ restart:
   holdOffs: {boot: 0s, kubeletStart: 15s, runtimeStart: 15s, manifestChange: 5s, clockStep: 10s}
 `
 
-// scene is one box with its agent.
+// scene is one node with its agent.
 type scene struct {
 	*testing.T
-	box   *node.Box
+	on    ground
+	box   *node.Box // on itself, unless that is a virtual machine
 	ctx   context.Context
 	began time.Time
+}
+
+// ground is what a scene needs of its node: a box or a virtual machine.
+type ground interface {
+	Exec(ctx context.Context, args ...string) (stdout, stderr string, err error)
+	PutManifest(name string, content []byte) error
+	ContainerRecords(ctx context.Context, pod string) ([]node.Container, error)
+	RunningContainer(ctx context.Context, pod, name string) (node.Container, error)
+	KillContainer(ctx context.Context, containerID string) error
+	InstallAgent(ctx context.Context, program, configYAML string) error
+	StartAgent(ctx context.Context) error
+	Journal(ctx context.Context, unit string) (string, error)
+	Collect(ctx context.Context, dir string) error
+	Stop() error
 }
 
 // stage boots a box. The box and what it shows are gone when the test ends; a
@@ -45,16 +61,21 @@ func stage(t *testing.T, options node.Options) *scene {
 	if err != nil {
 		t.Fatalf("box: %v", err)
 	}
-	s := &scene{T: t, box: box, ctx: ctx, began: time.Now()}
-	t.Cleanup(func() {
-		if t.Failed() {
+	s := &scene{T: t, on: box, box: box, ctx: ctx, began: time.Now()}
+	s.clear()
+	return s
+}
+
+// clear stops the node when the test ends.
+func (s *scene) clear() {
+	s.Cleanup(func() {
+		if s.Failed() {
 			s.collect()
 		}
-		if err := box.Stop(); err != nil {
-			t.Errorf("stop box: %v", err)
+		if err := s.on.Stop(); err != nil {
+			s.Errorf("stop the node: %v", err)
 		}
 	})
-	return s
 }
 
 func (s *scene) collect() {
@@ -65,14 +86,14 @@ func (s *scene) collect() {
 	dir := filepath.Join(root, s.Name())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := s.box.Collect(ctx, dir); err != nil {
+	if err := s.on.Collect(ctx, dir); err != nil {
 		s.Logf("collect: %v", err)
 	}
 	s.Logf("collected in %s", dir)
-	if out, _, err := s.box.Exec(ctx, node.AgentProgram, "status", "-o", "wide"); err == nil || out != "" {
+	if out, _, err := s.on.Exec(ctx, node.AgentProgram, "status", "-o", "wide"); err == nil || out != "" {
 		s.Logf("status:\n%s", out)
 	}
-	if journal, err := s.box.Journal(ctx, node.Agent); err == nil {
+	if journal, err := s.on.Journal(ctx, node.Agent); err == nil {
 		s.Logf("agent journal:\n%s", tail(journal, 60))
 	}
 }
@@ -91,8 +112,8 @@ func (s *scene) agent(more ...string) {
 	if program == "" {
 		s.Fatal("NODEKEEPER_BINARY is not set: run make test-e2e")
 	}
-	s.must(s.box.InstallAgent(s.ctx, program, configuration(more)), "install agent")
-	s.must(s.box.StartAgent(s.ctx), "start agent")
+	s.must(s.on.InstallAgent(s.ctx, program, configuration(more)), "install agent")
+	s.must(s.on.StartAgent(s.ctx), "start agent")
 	s.say("agent started")
 }
 
@@ -144,7 +165,7 @@ func (s *scene) throughout(span time.Duration, what string, ok func() error) {
 // acts is the agent's act journal.
 func (s *scene) acts() []restartpolicy.Act {
 	s.Helper()
-	out, stderr, err := s.box.Exec(s.ctx, node.AgentProgram, "acts", "-o", "json")
+	out, stderr, err := s.on.Exec(s.ctx, node.AgentProgram, "acts", "-o", "json")
 	if err != nil {
 		s.Fatalf("acts: %v %s", err, stderr)
 	}
@@ -203,7 +224,7 @@ func (s *scene) noActs() error {
 
 // verdicts is what the agent's status says.
 func (s *scene) verdicts() []verdict {
-	out, _, _ := s.box.Exec(s.ctx, node.AgentProgram, "status", "-o", "json")
+	out, _, _ := s.on.Exec(s.ctx, node.AgentProgram, "status", "-o", "json")
 	var status struct {
 		Verdicts []verdict `json:"verdicts"`
 	}
@@ -217,6 +238,7 @@ type verdict struct {
 	Namespace, Pod, Container string
 	Verdict                   restartpolicy.State
 	Detail                    string
+	BlockedBy                 []string
 }
 
 // says tells whether the status has a row with this state whose pod, container
@@ -224,6 +246,17 @@ type verdict struct {
 func (s *scene) says(state restartpolicy.State, text string) bool {
 	for _, v := range s.verdicts() {
 		if v.Verdict == state && strings.Contains(v.Pod+" "+v.Container+" "+v.Detail, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// heldBy tells whether the status names guard as what holds back an act for a
+// verdict whose pod, container or detail contains text.
+func (s *scene) heldBy(text, guard string) bool {
+	for _, v := range s.verdicts() {
+		if strings.Contains(v.Pod+" "+v.Container+" "+v.Detail, text) && slices.Contains(v.BlockedBy, guard) {
 			return true
 		}
 	}

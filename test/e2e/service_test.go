@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"strings"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -41,29 +41,59 @@ func TestKubeletHangs(t *testing.T) {
 	s.wantActs(restartpolicy.RestartKubelet)
 }
 
-// A kubelet that cannot start is restarted within its budget; then the breaker
-// opens, and the status says so.
+// A kubelet that cannot start is restarted within its budget, also over a
+// restart of the agent; the status says what holds it.
 func TestKubeletCrashLoops(t *testing.T) {
 	labelled(t, repair, disruptive)
 	s := stage(t, node.Options{})
 	s.run(app("1"))
 	s.agent("steps: {restartKubelet: {gap: 20s, gapMax: 40s, settle: 15s, timeout: 20s, perHour: 2}}", "deadlines: {kubeletDown: 30s}")
+	mend := s.breakKubelet()
+	s.eventually(2*time.Minute, "a restart was tried", func() bool { return s.kinds() == "restart-kubelet" })
+	_, err := s.box.Systemctl(s.ctx, "restart", node.Agent)
+	s.must(err, "restart the agent")
+	s.eventually(3*time.Minute, "two restarts were tried", func() bool { return s.kinds() == "restart-kubelet restart-kubelet" })
+	s.eventually(90*time.Second, "the budget holds it", func() bool { return s.heldBy("kubelet.service", "budget:restart-kubelet") })
+	s.throughout(30*time.Second, "no further act", func() error { s.wantActs(restartpolicy.RestartKubelet, restartpolicy.RestartKubelet); return nil })
+	mend()
+	s.eventually(time.Minute, "the kubelet is healthy", func() bool { return s.says(restartpolicy.Healthy, "kubelet.service") })
+}
+
+// Where no budget stands in the way the whole ladder is climbed: three
+// restarts, each after its gap. Then the breaker opens: the kubelet goes on
+// crashing, and the agent only says so.
+func TestKubeletCrashLoopsToTheBreaker(t *testing.T) {
+	labelled(t, repair, disruptive)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent("steps: {restartKubelet: {gap: 20s, gapMax: 40s, settle: 15s, timeout: 20s, perHour: 20}}", "deadlines: {kubeletDown: 30s}")
+	side := s.running("app", "side")
+	mend := s.breakKubelet()
+	ladder := []restartpolicy.StepKind{restartpolicy.RestartKubelet, restartpolicy.RestartKubelet, restartpolicy.RestartKubelet}
+	s.eventually(5*time.Minute, "the ladder is climbed", func() bool { return len(s.acts()) >= len(ladder) })
+	s.eventually(time.Minute, "the breaker is open", func() bool { return s.heldBy("kubelet.service", "breaker") })
+	s.throughout(150*time.Second, "the breaker stays open and no act follows", func() error {
+		s.wantActs(ladder...)
+		if !s.heldBy("kubelet.service", "breaker") {
+			return fmt.Errorf("the status does not say so: %+v", s.verdicts())
+		}
+		return nil
+	})
+	s.untouched(side)
+	mend()
+	s.eventually(time.Minute, "the kubelet is healthy", func() bool { return s.says(restartpolicy.Healthy, "kubelet.service") })
+	s.wantActs(ladder...)
+}
+
+// breakKubelet lets every start of the kubelet fail, until undone.
+func (s *scene) breakKubelet() (mend func()) {
+	s.Helper()
 	_, err := s.box.Systemctl(s.ctx, "stop", "kubelet")
 	s.must(err, "stop kubelet")
 	broken := "/etc/kubernetes/kubelet.conf.d/99-broken.conf"
 	s.must(s.box.WriteFile(broken, []byte("kind: Nonsense\n"), 0o600), "break the configuration")
 	_, _ = s.box.Systemctl(s.ctx, "start", "kubelet")
-	s.eventually(2*time.Minute, "a restart was tried", func() bool { return s.kinds() == "restart-kubelet" })
-	_, err = s.box.Systemctl(s.ctx, "restart", node.Agent)
-	s.must(err, "restart the agent")
-	s.eventually(3*time.Minute, "two restarts were tried", func() bool { return s.kinds() == "restart-kubelet restart-kubelet" })
-	s.eventually(90*time.Second, "the budget holds it", func() bool {
-		out, _, _ := s.box.Exec(s.ctx, node.AgentProgram, "status", "-o", "wide")
-		return strings.Contains(out, "budget:restart-kubelet")
-	})
-	s.throughout(30*time.Second, "no further act", func() error { s.wantActs(restartpolicy.RestartKubelet, restartpolicy.RestartKubelet); return nil })
-	s.must(s.box.RemoveFile(broken), "mend it")
-	s.eventually(time.Minute, "the kubelet is healthy", func() bool { return s.says(restartpolicy.Healthy, "kubelet.service") })
+	return func() { s.must(s.box.RemoveFile(broken), "mend it") }
 }
 
 // An admin's systemctl stop is respected, whatever else is broken.
