@@ -14,7 +14,8 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
-const help = `nodekeeper brings back static-pod containers that the kubelet forgot.
+const help = `nodekeeper brings back static-pod containers that the kubelet forgot, and keeps
+the logs of those that crashed.
 
 Exit codes: 0 all is well; 1 the command failed; 2 bad usage or configuration;
 for status also: 3 something guarded is wrong beyond its deadline, or the
@@ -52,7 +53,7 @@ func (p *program) root() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&p.path, "config", config.DefaultPath, "configuration file")
-	root.AddCommand(p.run(), p.status(), p.acts(), p.pause(), p.resume(), p.config(), p.version())
+	root.AddCommand(p.run(), p.status(), p.acts(), p.crashes(), p.logs(), p.export(), p.hold(), p.release(), p.pause(), p.resume(), p.config(), p.version())
 	return root
 }
 

@@ -4,6 +4,10 @@
 //	nodekeeper run                     the agent (nodekeeper.service)
 //	nodekeeper status                  what it sees, and what it waits for
 //	nodekeeper acts                    what it has done, and what came of it
+//	nodekeeper crashes                 which containers ended, when and how
+//	nodekeeper logs NAMESPACE/POD      the log of one, of one that ended too
+//	nodekeeper export -o FILE.tgz      all that is kept of them, to pass on
+//	nodekeeper hold, release ID        keep a record for as long as it takes
 //	nodekeeper pause, resume           no acts for a while
 //	nodekeeper config print-defaults   the configuration, explained
 //	nodekeeper config check [FILE]     what is wrong in one

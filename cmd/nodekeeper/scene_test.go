@@ -23,20 +23,28 @@ var update = flag.Bool("update", false, "write the golden files anew")
 type scene struct {
 	*testing.T
 	run, state, config string
-	now                node.Instant
+	// records is the record root, pods the kubelet's log directory; neither is
+	// there at first.
+	records, pods string
+	now           node.Instant
 }
 
 func stage(t *testing.T) *scene {
 	t.Helper()
 	dir := t.TempDir()
-	s := &scene{T: t, run: filepath.Join(dir, "run"), state: filepath.Join(dir, "state"), config: filepath.Join(dir, "config.yaml")}
+	s := &scene{T: t, run: filepath.Join(dir, "run"), state: filepath.Join(dir, "state"), config: filepath.Join(dir, "config.yaml"),
+		records: filepath.Join(dir, "log"), pods: filepath.Join(dir, "pods")}
 	s.now = node.Instant{Wall: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Boot: 10 * time.Hour}
 	for _, d := range []string{s.run, s.state} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.write(s.config, fmt.Sprintf("apiVersion: nodekeeper.io/v1alpha1\nkind: Configuration\ndirectories: {run: %s, state: %s}\n", s.run, s.state))
+	s.write(s.config, fmt.Sprintf(`apiVersion: nodekeeper.io/v1alpha1
+kind: Configuration
+directories: {run: %s, state: %s, log: %s}
+logs: {podLogs: %s}
+`, s.run, s.state, s.records, s.pods))
 	return s
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -29,8 +30,12 @@ func (p *program) version() *cobra.Command {
 		Short: "print the version",
 		Args:  cobra.NoArgs,
 		RunE: cli.Does(func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.out, "nodekeeper %s (%s, %s/%s)\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := io.WriteString(p.out, versionLine())
 			return err
 		}),
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("%s %s (%s, %s/%s)\n", name, versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

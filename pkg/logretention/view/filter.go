@@ -27,7 +27,7 @@ type Filter struct {
 // Add adds the flags of the filter.
 func (f *Filter) Add(flags *pflag.FlagSet) {
 	f.AddScope(flags)
-	flags.VarP(&classes{&f.Classes}, "class", "", "only these classes of ends: "+strings.Join(classNames(), ", "))
+	flags.VarP(&classes{&f.Classes}, "class", "", "only these classes of ends: "+ClassList())
 	flags.BoolVar(&f.Live, "live", false, "also attempts that have not ended, or have no record yet")
 }
 
@@ -116,12 +116,13 @@ func ended(m *record.Meta) time.Time {
 	return m.Recorded
 }
 
-func classNames() []string {
+// ClassList names all classes.
+func ClassList() string {
 	var names []string
 	for _, c := range record.Classes {
 		names = append(names, string(c))
 	}
-	return names
+	return strings.Join(names, ", ")
 }
 
 // classes is the flag --class.
@@ -131,7 +132,7 @@ func (c *classes) Set(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		class := record.Class(strings.TrimSpace(name))
 		if !slices.Contains(record.Classes[:], class) {
-			return fmt.Errorf("%q is none of %s", name, strings.Join(classNames(), ", "))
+			return fmt.Errorf("%q is none of %s", name, ClassList())
 		}
 		*c.to = append(*c.to, class)
 	}
