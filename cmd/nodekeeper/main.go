@@ -8,6 +8,7 @@
 //	nodekeeper logs NAMESPACE/POD      the log of one, of one that ended too
 //	nodekeeper export -o FILE.tgz      all that is kept of them, to pass on
 //	nodekeeper hold, release ID        keep a record for as long as it takes
+//	nodekeeper hook check              the OCI hook: install, uninstall, check
 //	nodekeeper pause, resume           no acts for a while
 //	nodekeeper config print-defaults   the configuration, explained
 //	nodekeeper config check [FILE]     what is wrong in one
