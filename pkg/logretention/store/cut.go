@@ -204,8 +204,10 @@ func (s *Store) changeFiles(k *kept, p plan, meta record.Meta) error {
 	err := s.carryOut(s.path(k.Path), p, meta)
 	if err == nil {
 		k.Meta = meta
+		s.measure(k)
+	} else if again, readErr := s.readRecord(k.Path); readErr == nil {
+		*k = *again
 	}
-	s.measure(k)
 	s.indexes.touch(k.Path)
 	return err
 }

@@ -22,7 +22,17 @@ const linkTries = 16
 // each time that it is given, the last time when the attempt has ended.
 func (l *Live) AddLink(src *safelink.Source) (i int, err error) {
 	err = l.change("keep the log", func() error {
-		i, err = l.add(src)
+		i, err = l.add(src, false)
+		return err
+	})
+	return i, err
+}
+
+// AddGzip makes a file that the kubelet has compressed the next segment. Where
+// it cannot be linked, the error is one of safelink.CannotLink.
+func (l *Live) AddGzip(src *safelink.Source) (i int, err error) {
+	err = l.change("keep the compressed log", func() error {
+		i, err = l.add(src, true)
 		return err
 	})
 	return i, err
@@ -45,7 +55,7 @@ func (l *Live) index(id inode) (int, bool) {
 	return i, i >= 0
 }
 
-func (l *Live) add(src *safelink.Source) (int, error) {
+func (l *Live) add(src *safelink.Source, compressed bool) (int, error) {
 	at := src.Stat()
 	id := inode{at.Dev, at.Ino}
 	if i, ok := l.index(id); ok {
@@ -57,7 +67,7 @@ func (l *Live) add(src *safelink.Source) (int, error) {
 	}
 	defer dir.Close()
 	for range linkTries {
-		name := record.SegmentName(l.nextNumber(), false)
+		name := record.SegmentName(l.nextNumber(), compressed)
 		err = l.store.failing("link", name)
 		if err == nil {
 			err = l.store.withReserve(func() error { return src.LinkAt(dir, name) })
@@ -65,14 +75,18 @@ func (l *Live) add(src *safelink.Source) (int, error) {
 		l.store.Step("link:made")
 		switch {
 		case err == nil:
-			l.append(record.Segment{Name: name, Bytes: at.Size}, id)
+			size := at.Size
+			if f, err := stat(filepath.Join(l.dir, name)); err == nil {
+				size = textSize(l.dir, name, f)
+			}
+			l.append(record.Segment{Name: name, Bytes: size}, id)
 			return len(l.segments) - 1, nil
 		case errors.Is(err, fs.ErrExist):
 			l.adopt()
 			if i, ok := l.index(id); ok {
 				return i, nil
 			}
-		case safelink.CannotLink(err):
+		case safelink.CannotLink(err) && !compressed:
 			return l.copy(src, name, err)
 		default:
 			return -1, err
@@ -154,6 +168,8 @@ func (l *Live) become(next *Live, p plan) error {
 	err := l.store.carryOut(l.dir, p, next.capture())
 	if err == nil {
 		l.segments, l.gaps, l.copies = next.segments, next.gaps, next.copies
+	} else if again, readErr := l.store.readLive(l.birth.ContainerID); readErr == nil {
+		l.segments, l.gaps, l.copies = again.segments, again.gaps, again.copies
 	}
 	l.store.indexes.touchRoot()
 	l.adopt()

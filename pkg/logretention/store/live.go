@@ -182,7 +182,11 @@ func (s *Store) loadLives(q *quarantine) []*Live {
 				s.addLive(l)
 				found = append(found, l)
 			}
-		case s.olderThan(e, strangersAge):
+		case !s.olderThan(e, strangersAge):
+			// The hook may be writing it.
+		case os.Remove(s.path(path)) == nil:
+			// It was empty.
+		default:
 			q.add(path, err)
 		}
 	}

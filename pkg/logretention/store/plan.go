@@ -44,10 +44,17 @@ func (p plan) check() error {
 	return nil
 }
 
+// errUnfinished: an earlier change of the same directory is not finished. The
+// caller reads the directory again, which finishes it.
+var errUnfinished = errors.New("an earlier change has not been finished")
+
 // carryOut makes the change of dir that p describes, with body as the new
 // content of p.Target. The temporary files of p.Place exist; if it fails before
 // there is a plan, they are removed.
 func (s *Store) carryOut(dir string, p plan, body any) error {
+	if _, err := os.Lstat(filepath.Join(dir, planFile)); err == nil {
+		return errUnfinished
+	}
 	durable := p.Target == record.MetaFile
 	err := s.putJSON(filepath.Join(dir, bodyFile), body, durable)
 	s.Step("plan:body")
@@ -63,6 +70,9 @@ func (s *Store) carryOut(dir string, p plan, body any) error {
 
 // carryOn does what is left to do of a plan.
 func (s *Store) carryOn(dir string, p plan) error {
+	if err := s.failing("rename", filepath.Join(dir, p.Target)); err != nil {
+		return err
+	}
 	for _, name := range p.Place {
 		if err := os.Rename(filepath.Join(dir, temporary+name), filepath.Join(dir, name)); err != nil && !missing(err) {
 			return err

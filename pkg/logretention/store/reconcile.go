@@ -81,6 +81,9 @@ func insertSegment(dir string, segs []record.Segment, gaps []record.Gap, name st
 			return segs, gaps, false
 		}
 		if other, err := stat(filepath.Join(dir, seg.Name)); err == nil && other.id == f.id {
+			// The hook and the agent linked it at the same moment. With two
+			// names it would never count as ours.
+			_ = os.Remove(filepath.Join(dir, name))
 			return segs, gaps, false
 		}
 		if m > n {
