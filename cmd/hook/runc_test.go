@@ -33,7 +33,10 @@ func bundle(t testing.TB, s *scene, annotations map[string]string, hook []string
 		Process:     &specs.Process{Args: []string{"/program", "--root", "/ran", "--journal", "/none"}, Cwd: "/"},
 		Annotations: annotations,
 		Hooks:       &specs.Hooks{CreateRuntime: []specs.Hook{h}, Poststop: []specs.Hook{h}},
-		Mounts:      []specs.Mount{{Destination: "/proc", Type: "proc", Source: "proc"}},
+		Mounts: []specs.Mount{
+			{Destination: "/proc", Type: "proc", Source: "proc"},
+			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
+		},
 		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{
 			{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace},
 		}},
@@ -43,13 +46,15 @@ func bundle(t testing.TB, s *scene, annotations map[string]string, hook []string
 	return dir
 }
 
-func TestRunc(t *testing.T) {
-	asRoot(t)
-	runc, err := exec.LookPath("runc")
-	if err != nil {
-		t.Skip("runc is not installed: ", err)
-	}
-	for name, agent := range map[string]func(t *testing.T, socket string){
+// runtimes are how each OCI runtime is called. On nodes with cgroup v1 crun 1.8
+// needs a cgroup2 of its own, in a mount namespace of its own.
+var runtimes = map[string][]string{
+	"runc": {"runc"},
+	"crun": {"unshare", "--mount", "/bin/sh", "-c", `mount -t cgroup2 none /sys/fs/cgroup && exec "$0" "$@"`, "crun", "--cgroup-manager=disabled"},
+}
+
+func TestRuncAndCrun(t *testing.T) {
+	agents := map[string]func(t *testing.T, socket string){
 		"no agent": func(*testing.T, string) {},
 		"a stopped agent": func(t *testing.T, socket string) {
 			l, err := net.Listen("unix", socket)
@@ -57,42 +62,58 @@ func TestRunc(t *testing.T) {
 			t.Cleanup(func() { _ = l.Close() })
 		},
 		"an agent with a full backlog": full,
-	} {
-		for size, annotation := range map[string]string{"": "", " and a state of 200 KiB": strings.Repeat("x", 200<<10)} {
-			t.Run(name+size, func(t *testing.T) {
-				s := newScene(t)
-				agent(t, filepath.Join(s.run, "lifecycle.sock"))
-				id := fmt.Sprintf("nodekeeper-test-%d-%d", os.Getpid(), time.Now().UnixNano())
-				state := s.state(t, id)
-				state.Annotations["large"] = annotation
-				dir := bundle(t, s, state.Annotations, s.command().Args)
-				cmd := exec.Command(runc, "--root", filepath.Join(s.dir, "runc"), "run", "--bundle", dir, id)
-				// runc waits for whoever holds its output.
-				out, err := os.Create(filepath.Join(s.dir, "out"))
-				do(t, err)
-				defer out.Close()
-				cmd.Stdout, cmd.Stderr = out, out
-				began := time.Now()
-				err = cmd.Run()
-				took := time.Since(began)
-				said, _ := os.ReadFile(out.Name())
-				if err != nil {
-					t.Fatalf("runc: %v: %s", err, said)
+	}
+	for runtime, command := range runtimes {
+		t.Run(runtime, func(t *testing.T) {
+			asRoot(t)
+			if _, err := exec.LookPath(runtime); err != nil {
+				t.Skip("not installed: ", err)
+			}
+			for name, agent := range agents {
+				for size, annotation := range map[string]string{"": "", " and a state of 200 KiB": strings.Repeat("x", 200<<10)} {
+					t.Run(name+size, func(t *testing.T) {
+						s := newScene(t)
+						agent(t, filepath.Join(s.run, "lifecycle.sock"))
+						s.runs(t, command, annotation)
+					})
 				}
-				if took > 2*deadline+10*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				if text, b := s.live(t, id); text != "words of "+id || b.Bundle != dir || b.Pid == 0 {
-					t.Errorf("kept %q, %+v", text, b)
-				}
-				var kinds []lifecycle.Kind
-				for _, e := range s.spooled(t) {
-					kinds = append(kinds, e.Kind)
-				}
-				if len(kinds) != 2 || kinds[0] != lifecycle.Created || kinds[1] != lifecycle.Removed {
-					t.Errorf("events %v", kinds)
-				}
-			})
-		}
+			}
+		})
+	}
+}
+
+// runs has a runtime run a container with the hook, to its end.
+func (s *scene) runs(t *testing.T, runtime []string, annotation string) {
+	t.Helper()
+	id := fmt.Sprintf("nodekeeper-test-%d-%d", os.Getpid(), time.Now().UnixNano())
+	state := s.state(t, id)
+	state.Annotations["large"] = annotation
+	dir := bundle(t, s, state.Annotations, s.command().Args)
+	args := append(runtime[1:len(runtime):len(runtime)], "--root", filepath.Join(s.dir, "runtime"), "run", "--bundle", dir, id)
+	cmd := exec.Command(runtime[0], args...)
+	// A runtime waits for whoever holds its output.
+	out, err := os.Create(filepath.Join(s.dir, "out"))
+	do(t, err)
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	began := time.Now()
+	err = cmd.Run()
+	took := time.Since(began)
+	said, _ := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if took > 2*(deadline+slack)+5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if text, b := s.live(t, id); text != "words of "+id || b.Bundle != dir || b.Pid == 0 {
+		t.Errorf("kept %q, %+v", text, b)
+	}
+	var kinds []lifecycle.Kind
+	for _, e := range s.spooled(t) {
+		kinds = append(kinds, e.Kind)
+	}
+	if len(kinds) != 2 || kinds[0] != lifecycle.Created || kinds[1] != lifecycle.Removed {
+		t.Errorf("events %v", kinds)
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 // Drain hands all events to the handler, oldest first, and removes each once
 // the handler has returned: one that is handled while the agent dies comes
-// again. Events that make no sense are set aside, files of other names left
-// alone. It returns how many events were handled; the error joins what stood in
-// the way of single ones, and tells of those set aside. A spool that does not
-// exist is empty.
+// again. Events that make no sense are set aside, what a dead process was
+// writing is removed, and files of other names are left alone. It returns how
+// many events were handled; the error joins what stood in the way of single
+// ones, and tells of those set aside. A spool that does not exist is empty.
 func (s *Spool) Drain(handle func(lifecycle.Event)) (n int, err error) {
 	dir, err := s.open()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,9 +32,14 @@ func (s *Spool) Drain(handle func(lifecycle.Event)) (n int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("drain the spool: %w", err)
 	}
+	var failed []error
+	for _, name := range names {
+		if left(name) {
+			failed = append(failed, unix.Unlinkat(int(dir.Fd()), name, 0))
+		}
+	}
 	names = slices.DeleteFunc(names, func(name string) bool { return !isEvent(name) })
 	slices.Sort(names)
-	var failed []error
 	for _, name := range names {
 		e, err := read(dir, name)
 		switch {
@@ -52,6 +57,15 @@ func (s *Spool) Drain(handle func(lifecycle.Event)) (n int, err error) {
 		}
 	}
 	return n, errors.Join(failed...)
+}
+
+// left tells whether a temporary file's writer died over it.
+func left(name string) bool {
+	var pid, n int
+	if _, err := fmt.Sscanf(name, ".%d-%d.new", &pid, &n); err != nil || name != temporary(pid, uint64(n)) || pid <= 0 {
+		return false
+	}
+	return errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
 func read(dir *os.File, name string) (lifecycle.Event, error) {

@@ -80,8 +80,8 @@ func (s *Spool) write(dir *os.File, data []byte) error {
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return err
 	}
-	id := fmt.Sprintf("%d-%d", os.Getpid(), s.counter.Add(1)-1)
-	temporary, name := "."+id+".new", fmt.Sprintf("%019d-%s%s", now.Nano(), id, suffix)
+	pid, n := os.Getpid(), s.counter.Add(1)-1
+	temporary, name := temporary(pid, n), fmt.Sprintf("%019d-%d-%d%s", now.Nano(), pid, n, suffix)
 	at := int(dir.Fd())
 	// What a process of the same number left behind, or somebody planted, is
 	// not written to.
@@ -103,6 +103,8 @@ func (s *Spool) write(dir *os.File, data []byte) error {
 	}
 	return err
 }
+
+func temporary(pid int, n uint64) string { return fmt.Sprintf(".%d-%d.new", pid, n) }
 
 // open opens the directory itself, never one that a link leads to.
 func (s *Spool) open() (*os.File, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -158,7 +159,7 @@ func TestWhatIsSetAsideIsBounded(t *testing.T) {
 
 func TestOtherFilesAreLeftAlone(t *testing.T) {
 	s := New(t.TempDir(), 0)
-	for _, name := range []string{"README", ".4711-0.new", "x.event", "1.event.bak"} {
+	for _, name := range []string{"README", ".x-0.new", "x.event", "1.event.bak"} {
 		do(t, os.WriteFile(filepath.Join(s.dir, name), []byte("?"), 0o600))
 	}
 	if ids, err := drain(t, s); len(ids) != 0 || err != nil {
@@ -166,6 +167,24 @@ func TestOtherFilesAreLeftAlone(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 4 {
 		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+func TestWhatADeadHookWasWritingIsRemoved(t *testing.T) {
+	s := New(t.TempDir(), 0)
+	dead := exec.Command("/bin/true")
+	do(t, dead.Run())
+	left, mine := temporary(dead.Process.Pid, 0), temporary(os.Getpid(), 7)
+	for _, name := range []string{left, mine, left + ".old"} {
+		do(t, os.WriteFile(filepath.Join(s.dir, name), []byte("?"), 0o600))
+	}
+	if ids, err := drain(t, s); len(ids) != 0 || err != nil {
+		t.Errorf("%v, %v", ids, err)
+	}
+	for name, want := range map[string]bool{left: false, mine: true, left + ".old": true} {
+		if _, err := os.Lstat(filepath.Join(s.dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
