@@ -42,6 +42,17 @@ func Classify(f Facts) Ending {
 	return e
 }
 
+// Circumstantial tells whether the class may depend on Fate, which has then to
+// be that of a moment after the end.
+func Circumstantial(f Facts) bool {
+	classes := map[record.Class]bool{}
+	for _, fate := range []Fate{FateUnknown, Stays, Replaced, Removed} {
+		f.Fate = fate
+		classes[Classify(f).Class] = true
+	}
+	return len(classes) > 1
+}
+
 func (f Facts) oom() bool {
 	return f.OOM || f.Record != nil && f.Record.Reason == oomKilled && !f.Record.StatusUnknown
 }

@@ -131,6 +131,17 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+func TestCircumstancesMatterForWhatMayHaveBeenAsked(t *testing.T) {
+	for code, want := range map[int32]bool{0: true, 1: false, 2: false, 137: true, 139: false, 143: true} {
+		if got := Circumstantial(Facts{Record: exited(code)}); got != want {
+			t.Errorf("exit code %d: %t", code, got)
+		}
+	}
+	if !Circumstantial(Facts{}) || Circumstantial(Facts{OOM: true}) || Circumstantial(Facts{ProcessLost: true}) {
+		t.Error("nothing left, OOM, or a lost process")
+	}
+}
+
 func facts(t *rapid.T) Facts {
 	codes := rapid.SampledFrom([]int32{-1, 0, 1, 2, 128, 130, 134, 137, 139, 143, 192, 193, 255, 256, -7})
 	f := Facts{

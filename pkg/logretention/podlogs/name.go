@@ -54,3 +54,6 @@ func ParseFile(name string) (f File, ok bool) {
 	}
 	return f, true
 }
+
+// LiveName is the name of the file that an attempt is writing.
+func LiveName(attempt uint32) string { return strconv.FormatUint(uint64(attempt), 10) + ".log" }

@@ -1,0 +1,150 @@
+package logretention
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/safelink"
+)
+
+// takeCompressed puts the kubelet's compressed file in the place of the segment
+// that it was made of. One that was rotated and compressed while nobody looked
+// becomes a segment itself.
+func (k *Keeper) takeCompressed(a *attempt, rotated string, src *safelink.Source) (more bool, err error) {
+	if a.missed[rotated] {
+		return false, nil
+	}
+	segs := a.live.Segments()
+	for _, seg := range segs {
+		if seg.Rotated == rotated && seg.Compressed() {
+			return false, nil
+		}
+	}
+	head, err := textHead(src)
+	if err != nil {
+		return false, err
+	}
+	for _, i := range origins(segs, rotated) {
+		if ours, err := fileHead(filepath.Join(a.live.Path(), segs[i].Name)); err != nil || !bytes.Equal(ours, head) {
+			continue
+		}
+		if err := a.live.AdoptGzip(i, src); err != nil {
+			return false, err
+		}
+		return false, a.live.Rotated(i, rotated)
+	}
+	for i, seg := range segs {
+		if seg.Rotated >= rotated || k.current(a, seg) {
+			return false, a.miss(rotated, i, errors.New("it appeared after what was written later"))
+		}
+	}
+	return k.addCompressed(a, rotated, src)
+}
+
+// origins are segments that a compressed file may have been made of, likely
+// ones first: those of its name, of which two rotations within a second give
+// the name to the later; then those whose rotation nobody saw.
+func origins(segs []record.Segment, rotated string) []int {
+	var named, unnamed []int
+	for i, seg := range segs {
+		switch {
+		case seg.Compressed():
+		case seg.Rotated == rotated:
+			named = append(named, i)
+		case seg.Rotated == "":
+			unnamed = append(unnamed, i)
+		}
+	}
+	slices.Reverse(named)
+	return append(named, unnamed...)
+}
+
+// headSize is how much of two texts is compared: the time stamps of log records
+// tell them apart long before.
+const headSize = 4 << 10
+
+func textHead(src *safelink.Source) ([]byte, error) {
+	r, err := src.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	text, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", src.Path(), err)
+	}
+	return head(text)
+}
+
+func fileHead(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return head(f)
+}
+
+func head(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, headSize)) }
+
+// current tells whether a segment is the file at the attempt's log path.
+func (k *Keeper) current(a *attempt, seg record.Segment) bool {
+	live, err := os.Lstat(a.birth.LogPath)
+	if err != nil {
+		return false
+	}
+	ours, err := os.Lstat(filepath.Join(a.live.Path(), seg.Name))
+	return err == nil && os.SameFile(live, ours)
+}
+
+// addCompressed makes a compressed file the next segment, in the way of the
+// hook: it is linked, and the store finds it.
+func (k *Keeper) addCompressed(a *attempt, rotated string, src *safelink.Source) (more bool, err error) {
+	if err := k.lateGap(a, rotated); err != nil {
+		return false, err
+	}
+	dir, err := os.Open(a.live.Path())
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	next := 0
+	for _, seg := range a.live.Segments() {
+		if n, _, ok := record.ParseSegment(seg.Name); ok {
+			next = max(next, n+1)
+		}
+	}
+	name := record.SegmentName(next, true)
+	err = src.LinkAt(dir, name)
+	if safelink.CannotLink(err) {
+		return false, a.miss(rotated, len(a.live.Segments()), err)
+	}
+	if err != nil {
+		return false, err
+	}
+	if _, err := k.store.Rescan(); err != nil {
+		return false, err
+	}
+	for i, seg := range a.live.Segments() {
+		if seg.Name == name {
+			return true, a.live.Rotated(i, rotated)
+		}
+	}
+	return false, fmt.Errorf("the store did not take %s", name)
+}
+
+// miss declares, once, that a compressed file is not kept.
+func (a *attempt) miss(rotated string, before int, why error) error {
+	if a.missed == nil {
+		a.missed = map[string]bool{}
+	}
+	a.missed[rotated] = true
+	return a.live.AddGap(record.Gap{Before: before, Bytes: -1, Reason: fmt.Sprintf("%s.gz is not kept: %v", rotated, why)})
+}
