@@ -34,14 +34,14 @@ func (b *backwards) prev() (line []byte, offset int64, whole bool, err error) {
 	if whole, err = b.newlineAt(end - 1); err != nil {
 		return nil, 0, false, err
 	}
-	for {
+	for offset = begin; ; {
 		if line, err = b.text(begin, end); err != nil {
 			return nil, 0, false, err
 		}
 		n := leadingZeros(line)
 		line = line[n:]
 		if begin += int64(n); n == 0 || begin == end {
-			return line, begin, whole, nil
+			return line, offset, whole, nil
 		}
 	}
 }

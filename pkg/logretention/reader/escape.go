@@ -36,15 +36,13 @@ func (e *escaper) Write(p []byte) (int, error) {
 			i++
 			continue
 		}
-		r, size := rune(c), 1
-		if c >= utf8.RuneSelf {
-			if !utf8.FullRune(in[i:]) {
-				break
-			}
-			if r, size = utf8.DecodeRune(in[i:]); r != utf8.RuneError && !unsafe(r) {
-				i += size
-				continue
-			}
+		if !utf8.FullRune(in[i:]) {
+			break
+		}
+		r, size := utf8.DecodeRune(in[i:])
+		if !(r == utf8.RuneError && size == 1) && !unsafe(r) {
+			i += size
+			continue
 		}
 		e.out = append(e.out, in[plain:i]...)
 		e.out = appendEscaped(e.out, in[i:i+size], r)
@@ -82,14 +80,12 @@ func appendEscaped(dst, raw []byte, r rune) []byte {
 	switch {
 	case r == '\r':
 		return append(dst, `\r`...)
-	case r == utf8.RuneError && len(raw) != 3, r < 0x80:
+	case r == utf8.RuneError, r < utf8.RuneSelf:
 		for _, c := range raw {
 			dst = append(dst, `\x`...)
 			dst = append(dst, hex(c)...)
 		}
 		return dst
-	case r == utf8.RuneError:
-		return append(dst, raw...)
 	}
 	quoted := strconv.QuoteRuneToASCII(r)
 	return append(dst, strings.Trim(quoted, "'")...)

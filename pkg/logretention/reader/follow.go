@@ -41,8 +41,11 @@ func (g *growth) of(src io.Reader, t *text) io.Reader {
 func (g *growth) Read(p []byte) (int, error) {
 	for {
 		n, err := g.src.Read(p)
-		if n > 0 || !errors.Is(err, io.EOF) || g.ended {
-			return n, err
+		if n > 0 {
+			return n, nil // even where the end was seen behind it
+		}
+		if !errors.Is(err, io.EOF) || g.ended {
+			return 0, err
 		}
 		if g.r.failed = g.r.p.idle(); g.r.failed != nil {
 			return 0, g.r.failed

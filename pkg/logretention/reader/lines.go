@@ -9,7 +9,7 @@ import (
 const (
 	// readSize is how much is read at once. A line that is longer comes in
 	// pieces.
-	readSize = 256 << 10
+	readSize = 64 << 10
 	// maxJSONLine bounds a line of docker's format, which must be whole to be
 	// understood. Docker writes 16 KiB.
 	maxJSONLine = 16 << 20

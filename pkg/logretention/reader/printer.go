@@ -174,36 +174,41 @@ func (p *printer) reset() error {
 	return err
 }
 
-// damage shows a line that is no record. It has the time of the record before.
+// damage shows a line that is no record, with the time of the record before. A
+// line that it comes in the middle of goes on after it.
 func (p *printer) damage(text []byte, more bool) error {
 	begins := !p.torn
 	p.torn = more
-	if p.seen && !p.shows(p.last) || !p.seen && !p.from.IsZero() {
+	if !p.showsDamage() {
 		return nil
 	}
 	if begins {
-		if err := p.settle(); err != nil {
+		if err := p.straighten(); err != nil {
 			return err
 		}
 		if _, err := p.w.WriteString("--- nodekeeper: not a log record: "); err != nil {
 			return err
 		}
 	}
-	return p.write(text)
-}
-
-// settle brings out everything that waits, and begins a line of ours.
-func (p *printer) settle() error {
-	for p.current != streams && len(p.line[1-p.current].held) > 0 {
-		if err := p.interrupt(); err != nil {
-			return err
-		}
-	}
-	if p.current != streams {
-		p.line[p.current].open = false
-		p.current = streams
+	if err := p.write(text); err != nil || more {
+		return err
 	}
 	return p.straighten()
+}
+
+// zeros shows where blocks of a file never reached the disk.
+func (p *printer) zeros(n int64) error {
+	if !p.showsDamage() {
+		return nil
+	}
+	return p.damageMark(fmt.Sprintf("%d NUL bytes here", n))
+}
+
+func (p *printer) showsDamage() bool {
+	if !p.seen {
+		return p.from.IsZero()
+	}
+	return p.shows(p.last)
 }
 
 // mark shows what was declared, if that is wanted.
@@ -253,17 +258,6 @@ func (p *printer) write(text []byte) error {
 }
 
 func (p *printer) flush() error { return p.w.Flush() }
-
-// zeros shows where blocks of a file never reached the disk.
-func (p *printer) zeros(n int64) error {
-	if p.seen && !p.shows(p.last) || !p.seen && !p.from.IsZero() {
-		return nil
-	}
-	if err := p.settle(); err != nil {
-		return err
-	}
-	return p.damageMark(fmt.Sprintf("%d NUL bytes here", n))
-}
 
 // raw passes a piece of a segment on as it is.
 func (p *printer) raw(piece piece) error {

@@ -147,104 +147,112 @@ func (t *tail) record(e *entry, at position, size int64) {
 
 func (t *tail) until(e *entry) bool { return t.opts.Until.IsZero() || !e.after(t.opts.Until) }
 
-// finish is where a line ends: the offset of its last record.
+// finish is where a line ends: its last record.
 type finish struct {
-	offset int64
-	stream stream
+	offset, end int64
+	stream      stream
 }
 
 // forwards finds the same in a text that can only be read from its beginning. It
 // keeps the places of the last lines.
 func (t *tail) forwards(i int, s span, l *lines) error {
 	ring := newRing(t.left)
-	last, part := [damaged]int64{-1, -1}, [damaged]bool{}
+	// last are the last records of the streams, parts those that are not the
+	// end of a line.
+	var last, parts [damaged]*finish
+	var e entry
+	var at int64
 	for {
 		p, err := l.next()
 		if err != nil {
 			break
 		}
-		if !p.first || len(p.data) == 0 || p.data[0] == '\n' {
-			continue
-		}
-		e := parse(p.data)
-		switch {
-		case !t.opts.wants(e.stream):
-			continue
-		case e.stream == damaged:
-			if s.newest() && p.last && p.data[len(p.data)-1] != '\n' {
+		if p.first {
+			if at = p.offset; len(p.data) == 0 || p.data[0] == '\n' {
 				continue
 			}
-		default:
-			last[e.stream], part[e.stream] = p.offset, e.partial
+			e = parse(p.data)
 		}
-		if (e.stream == damaged || !e.partial) && (e.stream == damaged || t.until(&e)) {
-			ring.push(finish{p.offset, e.stream})
+		if !p.last || !t.opts.wants(e.stream) {
+			continue
+		}
+		f := finish{at, l.offset, e.stream}
+		if e.stream == damaged {
+			if !s.newest() || p.data[len(p.data)-1] == '\n' {
+				ring.push(f)
+			}
+			continue
+		}
+		last[e.stream], parts[e.stream] = &f, nil
+		switch {
+		case e.partial:
+			parts[e.stream] = &f
+		case t.until(&e):
+			ring.push(f)
 		}
 	}
-	for k := range last {
-		if last[k] >= 0 && part[k] && !t.lines[k].seen {
-			ring.insert(finish{last[k], stream(k)})
+	for k, f := range parts {
+		if f != nil && !t.lines[k].seen {
+			ring.insert(*f)
 		}
 	}
+	ring.trim()
 	t.take(i, s, ring, last)
 	return l.broken()
 }
 
 // take wants what is left in the ring, and the beginnings of later lines.
-func (t *tail) take(i int, s span, r *ring, last [damaged]int64) {
+func (t *tail) take(i int, s span, r *ring, last [damaged]*finish) {
 	t.left -= int64(len(r.kept))
 	if r.holds(damaged) {
-		t.start.at[damaged] = position{i, max(s.from, r.dropped[damaged]+1)}
+		t.start.at[damaged] = position{i, max(s.from, r.dropped[damaged])}
 	}
 	for k := range t.lines {
 		l, dropped := &t.lines[k], r.dropped[k]
-		if last[k] < 0 {
+		if last[k] == nil {
 			continue
 		}
 		wanted := l.open || r.holds(stream(k))
-		if wanted && last[k] > dropped {
-			t.start.at[k] = position{i, max(s.from, dropped+1)}
+		if wanted && last[k].offset >= dropped {
+			t.start.at[k] = position{i, max(s.from, dropped)}
 		}
 		l.open = wanted && dropped < 0
 		l.seen, l.apart = true, 0
 	}
 }
 
-// ring keeps the last lines of a text, and for each stream the last that it
-// dropped.
+// ring keeps the last lines of a text, and for each stream the end of the last
+// one that it dropped.
 type ring struct {
 	most    int64
 	kept    []finish
-	oldest  int
 	dropped [streams]int64
 }
 
 func newRing(most int64) *ring { return &ring{most: most, dropped: [streams]int64{-1, -1, -1}} }
 
 func (r *ring) push(f finish) {
-	if int64(len(r.kept)) < r.most {
-		r.kept = append(r.kept, f)
-		return
+	r.kept = append(r.kept, f)
+	if int64(len(r.kept)) > 2*min(r.most, 1<<40)+64 {
+		r.trim()
 	}
-	if r.most == 0 {
-		r.dropped[f.stream] = f.offset
-		return
-	}
-	old := &r.kept[r.oldest]
-	r.dropped[old.stream] = old.offset
-	*old = f
-	r.oldest = (r.oldest + 1) % len(r.kept)
 }
 
-// insert adds a line out of order, when no more are pushed.
+func (r *ring) trim() {
+	over := int64(len(r.kept)) - r.most
+	if over <= 0 {
+		return
+	}
+	for _, f := range r.kept[:over] {
+		r.dropped[f.stream] = f.end
+	}
+	r.kept = append(r.kept[:0], r.kept[over:]...)
+}
+
+// insert adds a line out of order.
 func (r *ring) insert(f finish) {
 	r.kept = append(r.kept, f)
 	slices.SortFunc(r.kept, func(a, b finish) int { return cmp.Compare(a.offset, b.offset) })
-	r.oldest = 0
-	if int64(len(r.kept)) > r.most {
-		r.dropped[r.kept[0].stream] = max(r.kept[0].offset, r.dropped[r.kept[0].stream])
-		r.kept = r.kept[1:]
-	}
 }
 
 func (r *ring) holds(s stream) bool {

@@ -24,6 +24,9 @@ func Write(ctx context.Context, w io.Writer, files Files, attempts []Attempt, o 
 	}
 	r := &reading{ctx: ctx, files: files, local: local, p: newPrinter(w, o), buf: make([]byte, readSize)}
 	err := r.all(now)
+	if err == nil {
+		err = r.p.reset()
+	}
 	if errors.Is(err, errLimit) {
 		err = nil
 	}
