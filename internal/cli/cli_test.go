@@ -68,6 +68,9 @@ func TestExitCodes(t *testing.T) {
 		{failing(Usage(errors.New("one\ntwo"))), ExitUsage, "p: one\np: two\n"},
 		{failing(fmt.Errorf("of a node: %w", Exit{Code: 7})), 7, "p: of a node:\n"},
 		{failing(Exit{Code: 7}), 7, ""},
+		{Worst(nil, nil), ExitOK, ""},
+		{Worst(errors.New("a"), nil, Exit{Code: 3}, Exit{4, errors.New("b")}), 4, "p: a\np: b\n"},
+		{Worst(Exit{Code: 3}), 3, ""},
 	} {
 		var said bytes.Buffer
 		if code := Code(c.err, &said, "p"); code != c.code || said.String() != c.says {

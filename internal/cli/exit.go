@@ -48,6 +48,31 @@ func Does(f func(c *cobra.Command, args []string) error) func(*cobra.Command, []
 	}
 }
 
+// Worst makes one error of several, with the highest of their exit codes. It is
+// nil if all are.
+func Worst(errs ...error) error {
+	worst := Exit{}
+	var said []error
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		var e Exit
+		if !errors.As(err, &e) {
+			e = Exit{ExitFailure, err}
+		}
+		worst.Code = max(worst.Code, e.Code)
+		if err.Error() != "" {
+			said = append(said, err)
+		}
+	}
+	if worst.Code == ExitOK {
+		return nil
+	}
+	worst.Err = errors.Join(said...)
+	return worst
+}
+
 // Code says what went wrong, in one line where there is one, and returns the
 // exit code. Errors that carry none come from the reading of the command line.
 func Code(err error, stderr io.Writer, program string) int {

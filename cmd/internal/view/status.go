@@ -20,18 +20,24 @@ const (
 	ExitNoAgent = 4
 )
 
-// Clock is the node's; the zero value is another machine's, which cannot know
-// how long it is since the node was booted.
+// Clock is the node's at the moment of looking.
 type Clock struct {
 	Now    node.Instant
 	BootID string
+}
+
+// ClockFrom is the clock of a node that is looked at from elsewhere: what is
+// known is when, on its wall clock, the status was written and read.
+func ClockFrom(s status.Status, written, read time.Time) Clock {
+	age := max(0, read.Sub(written))
+	return Clock{node.Instant{Wall: read, Boot: s.Agent.Taken.Boot + age}, s.Agent.BootID}
 }
 
 // Status writes a status, as data or as a header and one line for each verdict,
 // worst first. The error carries the exit code that the state of the node calls
 // for.
 func Status(w io.Writer, form cli.Form, s status.Status, clock Clock) error {
-	written, err := form.Data(w, published{s, agent{s.Agent, instantOf(s.Agent.Taken)}})
+	written, err := form.Data(w, publishedOf(s))
 	if err == nil && !written {
 		err = statusTable(w, form, s, clock.Now)
 	}
@@ -50,6 +56,10 @@ type published struct {
 type agent struct {
 	status.Agent
 	Taken instant `json:"taken"`
+}
+
+func publishedOf(s status.Status) published {
+	return published{s, agent{s.Agent, instantOf(s.Agent.Taken)}}
 }
 
 // Verdict is the error that a status amounts to, nil if all is well. Its exit
@@ -75,28 +85,39 @@ func statusTable(w io.Writer, form cli.Form, s status.Status, now node.Instant) 
 	if form == cli.AsWide {
 		columns = append(columns, cli.Rigid("DETAIL"), cli.Rigid("STEPS"))
 	}
-	for _, line := range header(s, now) {
-		line = cli.Printable(line)
-		if limit > 0 {
-			line = cli.Start(line, limit)
-		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+	if err := sentences(w, form, append(header(s, now), notes(s)...)); err != nil {
+		return err
 	}
 	fmt.Fprintln(w)
 	verdicts := slices.Clone(s.Verdicts)
 	slices.SortStableFunc(verdicts, func(a, b status.Verdict) int { return rank(a) - rank(b) })
 	var rows [][]string
 	for _, v := range verdicts {
-		pod, container := names(form, v.Namespace, v.Pod, v.Container)
-		row := []string{pod, container, string(v.State), cli.Span(v.ForSeconds), next(v), blockedBy(form, v), lastStep(v)}
-		if form == cli.AsWide {
-			row = append(row, cli.Dash(v.Detail), cli.Dash(joined(v.Steps)))
-		}
-		rows = append(rows, row)
+		rows = append(rows, verdictRow(form, v))
 	}
 	return cli.WriteTable(w, limit, columns, rows)
+}
+
+func sentences(w io.Writer, form cli.Form, lines []string) error {
+	for _, line := range lines {
+		line = cli.Printable(line)
+		if limit := form.Limit(); limit > 0 {
+			line = cli.Start(line, limit)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func verdictRow(form cli.Form, v status.Verdict) []string {
+	pod, container := names(form, v.Namespace, v.Pod, v.Container)
+	row := []string{pod, container, string(v.State), cli.Span(v.ForSeconds), next(v), blockedBy(form, v), lastStep(v)}
+	if form == cli.AsWide {
+		row = append(row, cli.Dash(v.Detail), cli.Dash(joined(v.Steps)))
+	}
+	return row
 }
 
 func rank(v status.Verdict) int {
@@ -143,11 +164,10 @@ func joined(steps []restartpolicy.StepKind) string {
 	return strings.Join(names, ",")
 }
 
-// header says who looks and what can be seen, one line each. What cannot be
-// seen, and what keeps the agent from acting, stands in lines of its own.
+// header says who looks and what can be seen, one line each.
 func header(s status.Status, now node.Instant) []string {
 	n := s.Node
-	lines := []string{
+	return []string{
 		fmt.Sprintf("node       %s", cli.Dash(n.Name)),
 		fmt.Sprintf("agent      %s, pid %d, looked %s ago, every %s", s.Agent.Version, s.Agent.PID,
 			cli.Span(max(0, int64((now.Boot-s.Agent.Taken.Boot)/time.Second))), time.Duration(s.Agent.IntervalSeconds*float64(time.Second))),
@@ -155,6 +175,12 @@ func header(s status.Status, now node.Instant) []string {
 		"kubelet    " + kubeletLine(n.Kubelet),
 		fmt.Sprintf("manifests  %d in %s", n.Manifests.Pods, cli.Dash(n.Manifests.Dir)),
 	}
+}
+
+// notes say what cannot be seen, and what keeps the agent from acting.
+func notes(s status.Status) []string {
+	n := s.Node
+	var lines []string
 	add := func(title, text string) {
 		if text != "" {
 			lines = append(lines, title+text)

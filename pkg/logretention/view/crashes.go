@@ -123,7 +123,7 @@ func rows(indexes []*record.Index, now time.Time) (records, live []row) {
 		for i := range x.Records {
 			m := &x.Records[i].Meta
 			end := ended(m)
-			r := row{node: cmp.Or(m.Node, x.Node), attempt: m.Attempt, ended: &end, class: string(m.Class), exit: "-",
+			r := row{node: cmp.Or(x.Node, m.Node), attempt: m.Attempt, ended: &end, class: string(m.Class), exit: "-",
 				log: logText(m.Segments, m.Gaps), id: m.ID, revision: m.Revision, acts: strings.Join(m.Acts, ","), reason: m.ClassReason}
 			if m.ExitCode != nil {
 				r.exit = strconv.Itoa(int(*m.ExitCode))

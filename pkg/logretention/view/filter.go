@@ -26,15 +26,16 @@ type Filter struct {
 
 // Add adds the flags of the filter.
 func (f *Filter) Add(flags *pflag.FlagSet) {
-	f.AddScope(flags)
-	flags.VarP(&classes{&f.Classes}, "class", "", "only these classes of ends: "+ClassList())
-	flags.BoolVar(&f.Live, "live", false, "also attempts that have not ended, or have no record yet")
+	flags.StringVarP(&f.Namespace, "namespace", "n", "", "only pods of this namespace")
+	f.AddBounds(flags)
 }
 
-// AddScope adds only the flags that bound namespace and time.
-func (f *Filter) AddScope(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.Namespace, "namespace", "n", "", "only pods of this namespace")
+// AddBounds adds all flags but that of the namespace, which a program may have
+// already.
+func (f *Filter) AddBounds(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.Since, "since", 0, "only what ended within this time, for example 24h")
+	flags.Var(&classes{&f.Classes}, "class", "only these classes of ends, with commas between them")
+	flags.BoolVar(&f.Live, "live", false, "also attempts that have not ended, or have no record yet")
 }
 
 // Name takes the argument POD or NAMESPACE/POD.
