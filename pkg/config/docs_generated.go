@@ -86,7 +86,7 @@ var docs = map[string]string{
 	"Retention.keepFreePercent":         "keepFreePercent of the file system are left free. It should be above the kubelet's eviction threshold (10) and what its image collection leaves (15), or records would be what causes evictions.",
 	"Retention.last":                    "last is how many of a container's newest records are kept.",
 	"Retention.maxAge":                  "maxAge is how long a record is kept.",
-	"Retention.maxBytesPerRecord":       "maxBytesPerRecord is the most of one record; its middle goes first.",
+	"Retention.maxBytesPerRecord":       "maxBytesPerRecord is the most that one record takes on disk; its middle goes first.",
 	"Retention.maxRecords":              "maxRecords is the most records of the whole node.",
 	"Retention.maxUse":                  "maxUse is the most that all records may take.",
 	"Retention.maxUsePercent":           "maxUsePercent is the same in percent of the file system; the smaller one holds.",

@@ -288,7 +288,8 @@ type Retention struct {
 	MaxAge Duration `json:"maxAge"`
 	// MaxRecords is the most records of the whole node.
 	MaxRecords int `json:"maxRecords"`
-	// MaxBytesPerRecord is the most of one record; its middle goes first.
+	// MaxBytesPerRecord is the most that one record takes on disk; its middle
+	// goes first.
 	MaxBytesPerRecord Size `json:"maxBytesPerRecord"`
 	// Head is how much of the beginning of a longer record is kept.
 	Head Size `json:"head"`
