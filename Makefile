@@ -19,9 +19,11 @@ export NODEKEEPER_CACHE := $(CACHE)
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build the node binary into _output/
+build: ## build the programs into _output/
 	@mkdir -p $(OUT)
 	$(BUILD) -o $(OUT)/nodekeeper ./cmd/nodekeeper
+	$(BUILD) -o $(OUT)/nodekeeper-hook ./cmd/hook
+	$(BUILD) -o $(OUT)/kubectl-nodekeeper ./cmd/kubectl-nodekeeper
 
 demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
 	@cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) run ./demo $(DEMO)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -20,6 +21,9 @@ const (
 	gcPercent   = 50
 	memoryLimit = 36 << 20
 )
+
+// endTime bounds the wait for the records at the end.
+const endTime = 10 * time.Second
 
 func (p *program) run() *cobra.Command {
 	var dryRun bool
@@ -45,19 +49,45 @@ func (p *program) run() *cobra.Command {
 		if err != nil {
 			log.Warn("no watchdog: " + err.Error())
 		}
-		a, err := agent.New(agent.Options{
+		options := agent.Options{
 			Config: cfg, Version: versionText(), Node: n.observer, Remedy: n.executor, Clock: p.clock,
 			After: time.After, Notify: notifier(log), Watchdog: watchdog, Logger: log,
-		})
-		if err != nil {
-			return err
 		}
-		defer a.Close()
-		n.restore(log)
-		a.Run(c.Context())
-		return nil
+		return n.runAgent(c.Context(), options)
 	})
 	return c
+}
+
+// runAgent runs the agent, and what keeps crash records beside it. Without
+// records the guarantee is what it was.
+func (w *wired) runAgent(ctx context.Context, o agent.Options) error {
+	a, err := agent.New(o)
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	w.restore(o.Logger)
+	name := w.observer.Settings.Settings().NodeName
+	switch r, err := newRecording(o.Config, name, w.runtime, o.Clock, a.Poke, o.Logger); {
+	case err != nil:
+		o.Logger.Error(err.Error())
+	case r != nil:
+		a.Keep(r)
+		ended := make(chan struct{})
+		go func() { // ends with ctx, unless a disk hangs: then with the process
+			defer close(ended)
+			r.run(ctx)
+		}()
+		defer func() {
+			select {
+			case <-ended:
+			case <-time.After(endTime):
+				o.Logger.Warn("crash records are not closed in order: the disk does not answer")
+			}
+		}()
+	}
+	a.Run(ctx)
+	return nil
 }
 
 // logger writes to stderr. The journal has its own time stamps.

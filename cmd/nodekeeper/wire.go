@@ -19,6 +19,7 @@ import (
 type wired struct {
 	observer *node.Observer
 	executor *remedy.Executor
+	runtime  *cri.Client
 	close    func()
 }
 
@@ -54,7 +55,7 @@ func wire(cfg config.Configuration, clock node.Clock, log *slog.Logger) *wired {
 		// The agent logs each act itself, with its ID.
 		Logger: slog.New(slog.DiscardHandler),
 	})
-	return &wired{observer, executor, func() {
+	return &wired{observer, executor, runtime, func() {
 		units.Close()
 		_ = client.Close()
 		_ = runtime.Close()

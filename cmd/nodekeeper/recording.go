@@ -1,0 +1,183 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/journal"
+
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
+	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/lifecycle"
+	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/hooksd"
+	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/nri"
+	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/server"
+	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/spool"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention"
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+	"github.com/nodekeeper/nodekeeper/pkg/node/cri"
+)
+
+// drainEvery is how often the hook's spool is looked at: it fills while the
+// agent is not there, and while it does not answer in time.
+const drainEvery = 10 * time.Second
+
+// recording keeps crash records: the keeper, and the sources of its events.
+type recording struct {
+	*logretention.Keeper
+	listener net.Listener // nil if there is none: see hookState
+	spool    *spool.Spool
+	nri      *nri.Source // nil if it is not wanted
+	poke     func()
+	log      *slog.Logger
+
+	hookState string
+}
+
+// newRecording opens the record root, listens for the hook and installs it. A
+// part that fails is told in the status and in the log; the rest works without
+// it. It returns nil where no records are kept.
+func newRecording(cfg config.Configuration, nodeName string, runtime *cri.Client, clock node.Clock, poke func(), log *slog.Logger) (*recording, error) {
+	if !cfg.Logs.Enabled {
+		return nil, nil
+	}
+	keeper, err := logretention.New(logretention.Options{
+		Config: cfg.Logs, Root: cfg.Directories.Log, Node: nodeName, Clock: clock,
+		Status:  func(ctx context.Context, id string) (node.Container, error) { return askOne(ctx, runtime, id) },
+		Journal: journalEntry, Log: log, Poke: poke,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("no crash records are kept: %w", err)
+	}
+	r := &recording{Keeper: keeper, poke: poke, log: log, spool: spool.New(filepath.Join(cfg.Directories.Run, "spool"), 0)}
+	r.listener, err = listen(filepath.Join(cfg.Directories.Run, filepath.Base(lifecycle.DefaultSocket)))
+	r.hookState = stateOf(errors.Join(err, installHook(cfg)))
+	if r.hookState != working {
+		log.Warn("the OCI hook does not report", "error", r.hookState)
+	}
+	if cfg.Logs.NRISocket != "" {
+		r.nri = nri.New(nri.Options{Socket: cfg.Logs.NRISocket, BootID: clock.BootID(), Handle: r.hear, Log: log})
+	}
+	return r, nil
+}
+
+// run keeps records until the context ends.
+func (r *recording) run(ctx context.Context) {
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := r.Keeper.Run(ctx); err != nil {
+			r.log.Error("no crash records are kept any more", "error", err)
+		}
+	})
+	all.Go(func() { r.drain(ctx) })
+	if r.listener != nil {
+		all.Go(func() {
+			if err := server.Serve(ctx, r.listener, r.hear, r.log); err != nil {
+				r.log.Error("the hook's events are taken from its spool only", "error", err)
+			}
+		})
+	}
+	if r.nri != nil {
+		all.Go(func() { r.nri.Run(ctx) })
+	}
+	all.Wait()
+}
+
+// hear passes a hint on: to the keeper, and to the agent, which looks sooner.
+func (r *recording) hear(e lifecycle.Event) {
+	r.Event(e)
+	r.poke()
+}
+
+func (r *recording) drain(ctx context.Context) {
+	tick := time.NewTicker(drainEvery)
+	defer tick.Stop()
+	for {
+		if n, err := r.spool.Drain(r.hear); err != nil {
+			r.log.Debug("the hook's spool", "events", n, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// State is for the status.
+func (r *recording) State() status.Records {
+	is := r.Status()
+	out := status.Records{
+		Records: is.Records, Live: is.Live, Bytes: is.Bytes, LimitBytes: is.LimitBytes,
+		Evicted: is.Evicted, Lost: is.Lost, Error: is.Err,
+		Sources: map[string]string{"hook": r.hookState},
+	}
+	for name, state := range is.Sources {
+		out.Sources[name] = state
+	}
+	if r.nri != nil {
+		connected, runtime, version, err := r.nri.State()
+		out.Sources["nri"] = cmp.Or(text(err), "not connected")
+		if connected {
+			out.Sources["nri"] = working
+			r.log.Debug("NRI", "runtime", runtime, "version", version)
+		}
+	}
+	return out
+}
+
+// working is the state of a source that works.
+const working = "ok"
+
+func stateOf(err error) string { return cmp.Or(text(err), working) }
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// listen takes systemd's socket, or opens one.
+func listen(path string) (net.Listener, error) {
+	if l, err := server.Activated(); l != nil || err != nil {
+		return l, err
+	}
+	return server.Listen(path)
+}
+
+func installHook(cfg config.Configuration) error {
+	if cfg.Logs.Hook.Directory == "" {
+		return nil
+	}
+	return hooksd.Install(hookOptions(cfg))
+}
+
+// askOne asks the runtime for one container.
+func askOne(ctx context.Context, runtime *cri.Client, id string) (node.Container, error) {
+	s, err := runtime.Status(ctx, id)
+	if cri.NotFound(err) {
+		return node.Container{}, fmt.Errorf("%w: %w", logretention.ErrNoRecord, err)
+	}
+	if err != nil {
+		return node.Container{}, err
+	}
+	return node.Container{
+		ID: id, State: s.State, StartedAt: s.StartedAt, FinishedAt: s.FinishedAt,
+		ExitCode: s.ExitCode, Reason: s.Reason, LogPath: s.LogPath,
+	}, nil
+}
+
+func journalEntry(fields map[string]string, message string, priority int) error {
+	if !journal.Enabled() {
+		return errors.New("there is no journal")
+	}
+	return journal.Send(message, journal.Priority(priority), fields)
+}
