@@ -75,9 +75,43 @@ func (m *Machine) RunningContainer(ctx context.Context, pod, name string) (node.
 
 // KillContainer kills the first process of a container, and so all of them.
 func (m *Machine) KillContainer(ctx context.Context, containerID string) error {
-	stdout, _, err := m.Exec(ctx, "crictl", "inspect", containerID)
+	pid, err := m.process(ctx, containerID)
 	if err != nil {
 		return err
+	}
+	_, _, err = m.Exec(ctx, "kill", "-KILL", pid)
+	return err
+}
+
+// KillMonitorAndInit kills a container's conmon and then its first process, so
+// that nobody tells CRI-O of its end.
+func (m *Machine) KillMonitorAndInit(ctx context.Context, containerID string) error {
+	pid, err := m.process(ctx, containerID)
+	if err != nil {
+		return err
+	}
+	if _, _, err := m.Exec(ctx, "pkill", "-KILL", "--full", "^/usr/bin/conmon .*-c "+containerID); err != nil {
+		return fmt.Errorf("kill the monitor of container %s: %w", containerID, err)
+	}
+	_, _, err = m.Exec(ctx, "kill", "-KILL", pid)
+	return err
+}
+
+// Freeze stops all processes of a container by its control group, for good.
+func (m *Machine) Freeze(ctx context.Context, containerID string) error {
+	pid, err := m.process(ctx, containerID)
+	if err != nil {
+		return err
+	}
+	_, _, err = m.Exec(ctx, "sh", "-c", `echo 1 > "/sys/fs/cgroup$(cut -d: -f3 "/proc/$0/cgroup")/cgroup.freeze"`, pid)
+	return err
+}
+
+// process is the ID of a container's first process.
+func (m *Machine) process(ctx context.Context, containerID string) (string, error) {
+	stdout, _, err := m.Exec(ctx, "crictl", "inspect", containerID)
+	if err != nil {
+		return "", err
 	}
 	var inspected struct {
 		Info struct {
@@ -85,11 +119,10 @@ func (m *Machine) KillContainer(ctx context.Context, containerID string) error {
 		} `json:"info"`
 	}
 	if err := json.Unmarshal([]byte(stdout), &inspected); err != nil {
-		return fmt.Errorf("read crictl's status of container %s: %w", containerID, err)
+		return "", fmt.Errorf("read crictl's status of container %s: %w", containerID, err)
 	}
 	if inspected.Info.PID <= 1 {
-		return fmt.Errorf("container %s of machine %s does not run", containerID, m.Name)
+		return "", fmt.Errorf("container %s of machine %s does not run", containerID, m.Name)
 	}
-	_, _, err = m.Exec(ctx, "kill", "-KILL", strconv.Itoa(inspected.Info.PID))
-	return err
+	return strconv.Itoa(inspected.Info.PID), nil
 }
