@@ -155,7 +155,7 @@ func TestControlCharactersAreEscapedOnDemand(t *testing.T) {
 	}
 }
 
-// full is a pipe whose reader is gone.
+// broken is a pipe whose reader is gone.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, syscall.EPIPE }
@@ -294,5 +294,46 @@ func TestARecordThatIsEvictedMeanwhileIsLeftOut(t *testing.T) {
 	}
 	if unpack(t, to)[index.Records[1].Path+"/log.1"] == "" {
 		t.Error("the others are not there")
+	}
+}
+
+// counting is an output that tells when a text has come.
+type counting struct {
+	want string
+	text strings.Builder
+	came func()
+}
+
+func (c *counting) Write(p []byte) (int, error) {
+	c.text.Write(p)
+	if strings.Contains(c.text.String(), c.want) {
+		c.came()
+	}
+	return len(p), nil
+}
+
+func TestFollowingGoesOnUntilItIsInterrupted(t *testing.T) {
+	s := stage(t)
+	index := fixture.Records(t, s.records, s.now.Wall)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	log, err := os.OpenFile(filepath.Join(s.records, index.Live[0].Path, "log.0"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	// What is there comes first; then a line is written, and its coming ends it.
+	out := &counting{want: fixture.Line(7, 9), came: nil}
+	out.came = func() {
+		out.want, out.came = "one more", cancel
+		if _, err := log.WriteString("2026-03-01T12:00:00.000000000+00:00 stdout F one more\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	var said strings.Builder
+	p := &program{out: out, err: &said, clock: s}
+	args := []string{"logs", fixture.Namespace + "/" + fixture.Pod, "-c", "kube-apiserver", "-f", "--config", s.config}
+	if code := p.execute(ctx, args); code != cli.ExitOK || said.String() != "" || !strings.HasSuffix(out.text.String(), fixture.Line(7, 9)+"\none more\n") {
+		t.Errorf("code %d, %q, %q", code, said.String(), out.text.String())
 	}
 }

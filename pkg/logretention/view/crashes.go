@@ -102,7 +102,7 @@ func (r row) short(now time.Time) []string {
 	if r.ran != nil {
 		ran = cli.Age(*r.ran)
 	}
-	return []string{age, Short(r.attempt.Pod, r.node), r.attempt.Container, r.class, r.exit, ran, r.log, r.id}
+	return []string{age, short(r.attempt.Pod, r.node), r.attempt.Container, r.class, r.exit, ran, r.log, r.id}
 }
 
 func (r row) wide(time.Time) []string {

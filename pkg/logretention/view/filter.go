@@ -97,12 +97,12 @@ func (f Filter) wantsDir(container, node string) bool {
 	return f.Namespace == "" || namespace == f.Namespace
 }
 
-// full is the name that the kubelet gives to a static pod, Short its reverse:
+// full is the name that the kubelet gives to a static pod, short its reverse:
 // kubelet pkg/kubelet/config/common.go generatePodName.
 func full(pod, node string) string { return pod + "-" + strings.ToLower(node) }
 
-// Short is a static pod's name without its node's.
-func Short(pod, node string) string {
+// short is a static pod's name without its node's.
+func short(pod, node string) string {
 	if node == "" {
 		return pod
 	}

@@ -137,7 +137,7 @@ func moment(flag, text string, to *time.Time) error {
 // manifest.
 func (l *Logs) Select(x *record.Index) ([]reader.Attempt, error) {
 	q := l.Query
-	if !Kept(x, q.Namespace, q.Pod, "") && Kept(x, q.Namespace, full(q.Pod, x.Node), "") {
+	if !kept(x, q.Namespace, q.Pod, "") && kept(x, q.Namespace, full(q.Pod, x.Node), "") {
 		q.Pod = full(q.Pod, x.Node)
 	}
 	return reader.Select(x, q)
@@ -147,7 +147,7 @@ func (l *Logs) Select(x *record.Index) ([]reader.Attempt, error) {
 // one was named: then what is not found there is nowhere else.
 func (l *Logs) Knows(x *record.Index) bool {
 	q := l.Query
-	return q.Pod == "" || Kept(x, q.Namespace, q.Pod, q.Container) || Kept(x, q.Namespace, full(q.Pod, x.Node), q.Container)
+	return q.Pod == "" || kept(x, q.Namespace, q.Pod, q.Container) || kept(x, q.Namespace, full(q.Pod, x.Node), q.Container)
 }
 
 // SelectOfKubelet finds the attempts in the kubelet's own log directory, on the
@@ -172,9 +172,9 @@ func (l *Logs) SelectOfKubelet(dir, node string) ([]reader.Attempt, error) {
 	return all[len(all)-1-q.Previous:][:1], nil
 }
 
-// Kept tells whether an index has any attempt of a pod, or of one container of
+// kept tells whether an index has any attempt of a pod, or of one container of
 // it.
-func Kept(x *record.Index, namespace, pod, container string) bool {
+func kept(x *record.Index, namespace, pod, container string) bool {
 	is := func(a record.Attempt) bool {
 		return a.Pod == pod && (namespace == "" || a.Namespace == namespace) && (container == "" || a.Container == container)
 	}
