@@ -26,6 +26,7 @@ type printer struct {
 	remain int64 // bytes left of LimitBytes
 	ragged bool  // the output does not end in a newline
 	prefix []byte
+	space  []byte
 	line   [damaged]lineState
 	// current is the stream whose line is being written, streams if none.
 	current stream
@@ -100,8 +101,8 @@ func (p *printer) begin(s stamp) error {
 	if !p.opts.Prefix && !p.opts.Timestamps {
 		return nil
 	}
-	var space [256]byte
-	return p.write(p.lead(space[:0], s))
+	p.space = p.lead(p.space[:0], s)
+	return p.write(p.space)
 }
 
 func (p *printer) lead(dst []byte, s stamp) []byte {

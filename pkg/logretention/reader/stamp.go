@@ -9,6 +9,8 @@ type stamp struct {
 	nanos int32
 	// text is the time as it stands in the log. It is borrowed.
 	text []byte
+	// zone is where text has its zone; 0 if text has an unusual form.
+	zone int
 }
 
 // fixedNano is how the kubelet prints times (cri-client pkg/logs/logs.go
@@ -53,6 +55,7 @@ func parseUsual(b []byte) (stamp, bool) {
 		}
 		rest = rest[n:]
 	}
+	s.zone = len(b) - len(rest)
 	offset, ok := zone(rest)
 	s.unix = int64(days(year, month, day))*86400 + int64(hour*3600+minute*60+second-offset)
 	return s, ok
@@ -128,30 +131,24 @@ func (s stamp) after(t time.Time) bool {
 // appendFixed appends the time as the kubelet prints it: nine digits, and Z for
 // any offset of zero.
 func (s stamp) appendFixed(dst []byte) []byte {
-	if _, ok := parseUsual(s.text); !ok {
+	if s.zone == 0 {
 		t, err := time.Parse(time.RFC3339Nano, string(s.text))
 		if err != nil {
 			return dst
 		}
 		return t.AppendFormat(dst, fixedNano)
 	}
-	dst = append(dst, s.text[:secondsLen]...)
-	rest := s.text[secondsLen:]
-	digits := 0
-	dst = append(dst, '.')
-	if rest[0] == '.' {
-		for rest = rest[1:]; digit(rest[0]); rest = rest[1:] {
-			if digits < 9 {
-				dst = append(dst, rest[0])
-				digits++
-			}
-		}
+	const fixed = secondsLen + len(".000000000")
+	n := len(dst)
+	dst = append(dst, s.text[:min(s.zone, fixed)]...)
+	if s.zone == secondsLen {
+		dst = append(dst, '.')
 	}
-	for ; digits < 9; digits++ {
+	for len(dst)-n < fixed {
 		dst = append(dst, '0')
 	}
-	if offset, _ := zone(rest); offset == 0 {
+	if offset, _ := zone(s.text[s.zone:]); offset == 0 {
 		return append(dst, 'Z')
 	}
-	return append(dst, rest...)
+	return append(dst, s.text[s.zone:]...)
 }
