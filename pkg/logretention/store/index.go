@@ -122,7 +122,7 @@ func (s *Store) index(dir string) record.Index {
 func (s *Store) writeIndex(dir string) error {
 	x := s.index(dir)
 	updated := x.Updated
-	x.Updated = time.Time{}
+	x.Updated = time.Time{} // when it was written is no change
 	data, err := encodeIndex(&x)
 	if err != nil {
 		return err
@@ -135,16 +135,20 @@ func (s *Store) writeIndex(dir string) error {
 		s.indexes.written[file] = sum
 		return nil
 	}
-	x.Updated = updated
-	if data, err = encodeIndex(&x); err != nil {
-		return err
-	}
+	data = dated(data, updated)
 	if err := s.put(s.path(file), data, false); err != nil {
 		return err
 	}
 	s.indexes.written[file] = sum
 	s.Step("index:written")
 	return nil
+}
+
+// dated puts the time into an index that was encoded without one. Inside of
+// texts the quotes would be escaped.
+func dated(data []byte, updated time.Time) []byte {
+	field := func(t time.Time) []byte { return []byte(`"updated":"` + t.Format(time.RFC3339Nano) + `"`) }
+	return bytes.Replace(data, field(time.Time{}), field(updated), 1)
 }
 
 // says tells whether the file has this content already, but for its time.

@@ -75,6 +75,9 @@ func (l *Live) add(src *safelink.Source, compressed bool) (int, error) {
 		l.store.Step("link:made")
 		switch {
 		case err == nil:
+			// The segments before have their final sizes about now: should one
+			// get lost, capture.json says how much that was.
+			l.refresh()
 			size := at.Size
 			if f, err := stat(filepath.Join(l.dir, name)); err == nil {
 				size = textSize(l.dir, name, f)

@@ -87,9 +87,10 @@ func (l *Live) fill(m *record.Meta) {
 func (s *Store) publish(l *Live, m record.Meta) (*kept, error) {
 	for _, rung := range []func() error{
 		nil,
-		func() error { return s.makeRoom() },
+		s.makeRoom,
 		func() error { return s.shrinkLive(l, tailOnly) },
 		func() error { return s.shrinkLive(l, metaOnly) },
+		l.sacrifice,
 	} {
 		if rung != nil {
 			if err := rung(); err != nil {

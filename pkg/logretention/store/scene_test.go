@@ -22,8 +22,13 @@ type scene struct {
 	opts Options
 	log  *lines
 
-	clock sync.Mutex // guards now
-	now   time.Time
+	clock *clock
+}
+
+// clock is set by hand.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
 }
 
 // lines is what was logged.
@@ -51,7 +56,7 @@ func newScene(t testing.TB) *scene {
 
 func newSceneAt(t testing.TB, pods, top string) *scene {
 	t.Helper()
-	s := &scene{t: t, pods: filepath.Join(pods, "pods"), log: &lines{}, now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)}
+	s := &scene{t: t, pods: filepath.Join(pods, "pods"), log: &lines{}, clock: &clock{now: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)}}
 	s.opts = Options{
 		Root: filepath.Join(top, "nodekeeper"), Node: "node-1", BootID: "boot-1",
 		Retention: roomy(), Now: s.time, Log: slog.New(slog.NewTextHandler(s.log, nil)),
@@ -67,15 +72,15 @@ func roomy() config.Retention {
 }
 
 func (s *scene) time() time.Time {
-	s.clock.Lock()
-	defer s.clock.Unlock()
-	return s.now
+	s.clock.mu.Lock()
+	defer s.clock.mu.Unlock()
+	return s.clock.now
 }
 
 func (s *scene) pass(d time.Duration) {
-	s.clock.Lock()
-	defer s.clock.Unlock()
-	s.now = s.now.Add(d)
+	s.clock.mu.Lock()
+	defer s.clock.mu.Unlock()
+	s.clock.now = s.clock.now.Add(d)
 }
 
 func (s *scene) open() *Store {

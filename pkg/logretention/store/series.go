@@ -53,7 +53,9 @@ func (s *Store) writeCounters() error {
 	if err != nil {
 		return err
 	}
-	return s.put(s.path(countersFile), data, true)
+	err = s.put(s.path(countersFile), data, true)
+	s.uncounted = err != nil
+	return err
 }
 
 // countRecords takes up what the file does not know: the process may have
@@ -73,13 +75,16 @@ func (s *Store) count(m *record.Meta) {
 		return
 	}
 	c.PodUID, c.Series, c.Finished, c.Recorded = m.PodUID, m.Series, ended(m), m.Recorded
-	s.counters[key] = c
+	s.counters[key], s.uncounted = c, true
 }
 
 func (s *Store) countDropped(key string) {
 	c := s.counters[key]
 	c.Dropped++
-	s.counters[key] = c
+	if now := s.Now().UTC(); c.Recorded.IsZero() {
+		c.Recorded = now // it is forgotten some time after that
+	}
+	s.counters[key], s.uncounted = c, true
 	s.indexes.touch(key + "/")
 }
 

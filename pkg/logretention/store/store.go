@@ -54,10 +54,12 @@ type Store struct {
 	byID     map[string]*kept // by container ID
 	lives    map[string]*Live // by container ID
 	counters counters
-	reserve  reserve
-	indexes  indexes
-	evicted  int
-	updater  bool // OpenForUpdate: no index of everything is kept
+	// uncounted is set while countersFile says something else.
+	uncounted bool
+	reserve   reserve
+	indexes   indexes
+	evicted   int
+	updater   bool // OpenForUpdate: no index of everything is kept
 }
 
 // OpenForUpdate opens the root beside the agent that works on it, for Hold,

@@ -68,12 +68,12 @@ func (s *Store) tidy() error {
 	for key, c := range s.counters {
 		if now.Sub(c.Recorded) > 2*s.Retention.MaxAge.Duration && !s.known(key) {
 			delete(s.counters, key)
-			s.indexes.root = true
+			s.uncounted, s.indexes.root = true, true
 		}
 	}
 	s.pruneQuarantine()
 	var errs []error
-	if s.indexes.root {
+	if s.uncounted {
 		errs = append(errs, s.writeCounters())
 	}
 	errs = append(errs, s.flush())
