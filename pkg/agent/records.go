@@ -55,22 +55,31 @@ func (a *Agent) recordOf(ctx context.Context, step restartpolicy.Step) string {
 }
 
 // subject is the container that went down and made a step due: the target, or
-// the newest record of that name in the target's sandbox, or in any sandbox of
-// the pod that has one which does not run. Empty for a step that is not about
-// one container.
+// of the pod's newest records that do not run (of the target's sandbox, of the
+// container that the step is about, where it names them) the one that ended
+// last. Empty where there is none, as for a service.
 func subject(s *node.Snapshot, step restartpolicy.Step) string {
-	if step.Target.ContainerID != "" || step.Key.Container == "" {
+	if step.Target.ContainerID != "" {
 		return step.Target.ContainerID
 	}
+	var last node.Container
 	for _, sandbox := range s.Runtime.Of(step.Key.PodName) {
 		if step.Target.SandboxID != "" && sandbox.ID != step.Target.SandboxID {
 			continue
 		}
-		if c, ok := sandbox.Newest(step.Key.Container); ok && c.State != node.ContainerRunning {
-			return c.ID
+		seen := map[string]bool{}
+		for _, c := range sandbox.Containers {
+			newest := !seen[c.Name]
+			seen[c.Name] = true
+			if !newest || c.State == node.ContainerRunning || step.Key.Container != "" && c.Name != step.Key.Container {
+				continue
+			}
+			if last.ID == "" || c.FinishedAt.After(last.FinishedAt) {
+				last = c
+			}
 		}
 	}
-	return ""
+	return last.ID
 }
 
 // linkState makes the status and the act journal readable through the

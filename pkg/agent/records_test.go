@@ -58,9 +58,13 @@ func TestAnActAndItsRecordNameEachOther(t *testing.T) {
 
 func TestTheSubjectOfAStepIsWhatWentDown(t *testing.T) {
 	pod := node.PodName{Namespace: "a", Name: "p"}
+	early := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	late := early.Add(time.Minute)
 	snap := &node.Snapshot{Runtime: node.Runtime{Sandboxes: []node.Sandbox{
 		{ID: "new", Pod: pod, Containers: []node.Container{{ID: "c3", Name: "c", State: node.ContainerRunning}}},
-		{ID: "old", Pod: pod, Containers: []node.Container{{ID: "c2", Name: "c", State: node.ContainerExited}, {ID: "c1", Name: "c", State: node.ContainerExited}}},
+		{ID: "old", Pod: pod, Containers: []node.Container{
+			{ID: "c2", Name: "c", State: node.ContainerExited, FinishedAt: early}, {ID: "c1", Name: "c", State: node.ContainerExited, FinishedAt: late},
+			{ID: "d1", Name: "d", State: node.ContainerExited, FinishedAt: late}}},
 	}}}
 	key := restartpolicy.Key{PodName: pod, Container: "c"}
 	for name, is := range map[string]struct {
@@ -71,7 +75,8 @@ func TestTheSubjectOfAStepIsWhatWentDown(t *testing.T) {
 		"no target":        {restartpolicy.Step{Key: key}, "c2"},
 		"the old sandbox":  {restartpolicy.Step{Key: key, Target: restartpolicy.Target{SandboxID: "old"}}, "c2"},
 		"the new, running": {restartpolicy.Step{Key: key, Target: restartpolicy.Target{SandboxID: "new"}}, ""},
-		"a pod":            {restartpolicy.Step{Key: restartpolicy.Key{PodName: pod}}, ""},
+		"a pod":            {restartpolicy.Step{Key: restartpolicy.Key{PodName: pod}}, "d1"},
+		"another pod":      {restartpolicy.Step{Key: restartpolicy.Key{PodName: node.PodName{Namespace: "b", Name: "p"}}}, ""},
 		"a service":        {restartpolicy.Step{Key: restartpolicy.Key{Container: "kubelet.service"}}, ""},
 	} {
 		if got := subject(snap, is.step); got != is.want {

@@ -31,8 +31,10 @@ func (p *podFacts) inverted(name string, newest node.Container) (node.Container,
 }
 
 // invertedFinding acts on an inverted record only when the kubelet itself
-// reports that it cannot start the container; a container that runs is left
-// alone. A date in the future on the newest record only means waiting, and
+// reports that it cannot start the container; a container that runs, also in
+// the kubelet's eyes, is left alone. A kubelet that takes a running container
+// for a dead one says in turn RunContainerError and CrashLoopBackOff, for it
+// backs off from starts that cannot succeed (measured with 1.37.2). A date in the future on the newest record only means waiting, and
 // ends like any other wait.
 func (p *podFacts) invertedFinding(c *corev1.Container, newest, stale node.Container) finding {
 	if stale.ID == newest.ID {
@@ -41,7 +43,8 @@ func (p *podFacts) invertedFinding(c *corev1.Container, newest, stale node.Conta
 		return f
 	}
 	st, viewed := p.status(c)
-	failing := viewed && st.State.Waiting != nil && startFailure(st.State.Waiting.Reason)
+	failing := viewed && st.State.Waiting != nil && (startFailure(st.State.Waiting.Reason) ||
+		st.State.Waiting.Reason == "CrashLoopBackOff" && newest.State == node.ContainerRunning)
 	if !failing {
 		if newest.State == node.ContainerRunning {
 			return p.running(c, newest)

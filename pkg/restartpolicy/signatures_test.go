@@ -89,6 +89,17 @@ func TestSignatures(t *testing.T) {
 				s.Kubelet.View.Pods[0].Statuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "RunContainerError"}}
 			},
 			state: Inverted, after: 120 * time.Second, first: RemoveContainer},
+		{name: "clock ran backwards, kubelet backs off from a container that runs",
+			setUp: func(s *node.Snapshot, w *world) {
+				sb := &s.Runtime.Sandboxes[0]
+				stale := sb.Containers[0]
+				stale.ID, stale.Attempt, stale.CreatedAt = "stale", 0, s.Taken.Wall.Add(time.Hour)
+				stale.State, stale.ExitCode, stale.FinishedAt = node.ContainerExited, 1, s.Taken.Wall.Add(time.Hour)
+				sb.Containers[0].Attempt = 1
+				sb.Containers = slices.Insert(sb.Containers, 1, stale)
+				s.Kubelet.View.Pods[0].Statuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+			},
+			state: Inverted, after: 120 * time.Second, first: RemoveContainer},
 		{name: "creations time out",
 			setUp: func(s *node.Snapshot, w *world) {
 				exit(s, 0, 1)
