@@ -59,7 +59,7 @@ func forgotten(d *demo) error {
 		return errors.New("main runs again, but still as revision 1")
 	}
 	d.say("main runs as revision 2 (attempt %d), side too; the old sandbox is stopped", fresh.Attempt)
-	return d.saved()
+	return d.readBack(old)
 }
 
 // stuck shows for a while that nobody restarts the container.
@@ -89,17 +89,5 @@ func (d *demo) stuck(deadID string) error {
 		return errors.New("not the error of the original report: " + last)
 	}
 	d.say("still down after %v, and it stays so: no agent runs", brokenFor)
-	return nil
-}
-
-// saved prints the dead container's last words from the evidence.
-func (d *demo) saved() error {
-	out, _, err := d.box.Exec(d.ctx, "sh", "-c", "ls -d /var/log/nodekeeper/acts/*restart-kubelet* && tail -qn1 $(find /var/log/nodekeeper -name '*main*.log' | head -1)")
-	if err != nil || strings.TrimSpace(out) == "" {
-		return errors.New("the log of the dead container was not saved")
-	}
-	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
-		d.say("saved before the act: %s", line)
-	}
 	return nil
 }

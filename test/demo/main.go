@@ -32,7 +32,10 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	story, options := forgotten, node.Options{Kubeconfig: node.APIClosed}
+	// The API server, which is opened at the end, looks for the kubelet at the
+	// node's address.
+	story, options := forgotten, node.Options{Kubeconfig: node.APIClosed, API: true,
+		KubeletConfig: func(c map[string]any) { c["address"] = "0.0.0.0" }}
 	if len(args) > 0 && args[0] == "lost-exit" {
 		story, options = lostExit, node.Options{}
 	} else if len(args) > 0 {

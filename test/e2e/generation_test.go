@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,16 @@ func TestForgottenWhileNewRevisionWaits(t *testing.T) {
 	s.must(s.box.Healthz(s.ctx), "healthz")
 	s.say("kubelet: %s; healthz: ok", strings.TrimSpace(body))
 
+	e := s.recorded(30*time.Second, "app", dead)
+	_, raw, err := s.box.KubeletGet(s.ctx, "/logs/nodekeeper/"+e.Path+"/"+e.Segments[0].Name)
+	s.must(err, "read the record through the kubelet")
+	for how, got := range map[string]string{"nodekeeper logs": s.logs(e), "the kubelet's /logs/": raw} {
+		if !strings.Contains(got, "workload started") {
+			t.Errorf("%s: %q", how, got)
+		}
+	}
+	s.say("meanwhile the log is read from its record: %s", strings.TrimSpace(s.logs(e)))
+
 	renewed := s.back(3*time.Minute, "app", dead)
 	if renewed.PodUID == dead.PodUID {
 		t.Fatalf("still the old revision")
@@ -52,6 +63,9 @@ func TestForgottenWhileNewRevisionWaits(t *testing.T) {
 		if a.Result != restartpolicy.ResultHealed {
 			t.Errorf("%s: result %s, want healed: %s", a.Kind, a.Result, a.Detail)
 		}
+	}
+	if ids := s.actsOf(e); len(ids) == 0 || !slices.Equal(s.recorded(time.Second, "app", dead).Acts, ids) {
+		t.Errorf("acts %v name the record, which names %v", ids, e.Acts)
 	}
 	s.evidence("app", "main")
 }
