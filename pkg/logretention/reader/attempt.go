@@ -85,6 +85,10 @@ func refresh(ctx context.Context, files Files, a Attempt) Attempt {
 		return a
 	}
 	if now, err := readLive(ctx, files, a.ContainerID); err == nil {
+		// Without a list of the directory, the index may know of more.
+		if _, ok := files.(Directory); !ok && len(now.Gaps) == 0 && len(now.Segments) < len(a.Segments) {
+			now.Segments, now.Gaps = a.Segments, a.Gaps
+		}
 		return live(now)
 	}
 	if found, ok := recorded(ctx, files, a); ok {

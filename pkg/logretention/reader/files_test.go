@@ -139,6 +139,43 @@ func TestLoadSeesThatALiveAttemptHasEnded(t *testing.T) {
 	}
 }
 
+// The record is renamed into its place before the capture is removed.
+func TestAnAttemptIsNotBothLiveAndRecorded(t *testing.T) {
+	s := newScene(t)
+	s.record(1, "a")
+	s.putJSON(record.LivePath("c1")+"/birth.json", birth(1))
+	index, err := Load(t.Context(), s.files())
+	if err != nil || len(index.Live) != 0 || len(index.Records) != 1 {
+		t.Errorf("%+v, error %v", index, err)
+	}
+}
+
+// From afar, a capture without capture.json is what the index says, and one that
+// the index says nothing about is its first segment.
+func TestALiveAttemptIsReadFromAfar(t *testing.T) {
+	s := newScene(t)
+	dir := record.LivePath("c1")
+	s.putJSON(dir+"/birth.json", birth(1))
+	s.put(dir+"/log.0", []byte(line(1, "stdout", "F", "one")))
+	s.put(dir+"/log.1.gz", []byte(line(2, "stdout", "F", "two")))
+	l := record.Live{Path: dir, Birth: birth(1), Segments: []record.Segment{{Name: "log.0"}, {Name: "log.1.gz"}}}
+	for want, attempt := range map[string]Attempt{"one\ntwo\n": live(&l), "one\n": live(&record.Live{Path: dir, Birth: birth(1)})} {
+		if got := write(t, remote{s.files()}, []Attempt{attempt}, Options{Tail: ptr(int64(5))}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if err := os.Remove(filepath.Join(s.root, dir, "log.0")); err != nil {
+		t.Fatal(err)
+	}
+	s.putJSON(dir+"/capture.json", record.Capture{
+		APIVersion: record.APIVersion, Kind: record.KindCapture, Segments: []record.Segment{{Name: "log.1.gz"}},
+		Gaps: []record.Gap{{Bytes: 9, Reason: "dropped"}},
+	})
+	if got := write(t, remote{s.files()}, []Attempt{live(&l)}, Options{}); got != "two\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestPodLogAttempts(t *testing.T) {
 	s := newScene(t)
 	for _, name := range []string{

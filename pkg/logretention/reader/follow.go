@@ -137,14 +137,14 @@ func (r *reading) captureMoved(dir string, n int) bool {
 
 // successor is what a live attempt has become.
 func (r *reading) successor(a *Attempt) (Attempt, error) {
-	for began := time.Now(); ; {
+	for waited := time.Duration(0); ; waited += followPeriod {
 		if now, err := readLive(r.ctx, r.files, a.ContainerID); err == nil {
 			return live(now), nil
 		}
 		if found, ok := recorded(r.ctx, r.files, *a); ok {
 			return found, nil
 		}
-		if time.Since(began) > recordWait {
+		if waited > recordWait {
 			gone := *a
 			gone.Live, gone.Segments, gone.Gaps = false, nil, nil
 			return gone, nil
@@ -163,7 +163,7 @@ func (r *reading) followPodLog(i int, s span) error {
 	attempt := s.attempt.Attempt.Attempt
 	for {
 		rotated := false
-		var missing time.Time
+		var missing time.Duration
 		g := &growth{r: r, over: func(file *localFile) bool {
 			same, err := r.local.same(name, *file)
 			if err == nil && !same {
@@ -171,14 +171,12 @@ func (r *reading) followPodLog(i int, s span) error {
 				return true
 			}
 			if err == nil {
-				missing = time.Time{}
+				missing = 0
 				return r.podLogAfter(s.attempt.Path, attempt)
 			}
-			if missing.IsZero() {
-				missing = time.Now()
-			}
+			missing += followPeriod
 			_, dirErr := r.local.List(r.ctx, s.attempt.Path)
-			return errors.Is(dirErr, fs.ErrNotExist) || time.Since(missing) > reopenWait
+			return errors.Is(dirErr, fs.ErrNotExist) || missing > reopenWait
 		}}
 		if err := r.span(i, s, g); err != nil || !rotated {
 			return err

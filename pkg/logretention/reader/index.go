@@ -22,40 +22,47 @@ var ErrNoRecords = errors.New("no crash records: is nodekeeper running on the no
 // adds attempts while the agent is down.
 func Load(ctx context.Context, files Files) (*record.Index, error) {
 	index, err := readIndex(ctx, files)
-	dir, local := files.(Directory)
-	switch {
-	case !local && errors.Is(err, fs.ErrNotExist):
-		return nil, ErrNoRecords
-	case !local || ctx.Err() != nil:
+	dir, ok := files.(Directory)
+	if !ok {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = ErrNoRecords
+		}
 		return index, err
 	}
 	now := liveAttempts(ctx, files, dir)
-	if err == nil && !behind(index, now) {
-		index.Live = now
+	if err != nil || behind(index, now) {
+		index = rebuild(ctx, files, dir, index)
+	}
+	index.Live = withoutRecord(now, index.Records)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil || len(index.Records) > 0 || len(index.Live) > 0:
 		return index, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNoRecords
 	}
-	rebuilt := &record.Index{APIVersion: record.APIVersion, Kind: record.KindIndex, Live: now}
-	if index != nil {
-		rebuilt.Node, rebuilt.BootID, rebuilt.Updated, rebuilt.Dropped = index.Node, index.BootID, index.Updated, index.Dropped
-	}
-	rebuilt.Records = allRecords(ctx, files, dir)
-	if len(rebuilt.Records) == 0 && len(rebuilt.Live) == 0 {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		return rebuilt, errorIf(err != nil, ErrNoRecords)
-	}
-	if n := len(rebuilt.Records); rebuilt.Node == "" && n > 0 {
-		rebuilt.Node, rebuilt.BootID, rebuilt.Updated = rebuilt.Records[n-1].Node, rebuilt.Records[n-1].BootID, rebuilt.Records[n-1].Recorded
-	}
-	return rebuilt, nil
+	return nil, err
 }
 
-func errorIf(yes bool, err error) error {
-	if yes {
-		return err
+// rebuild makes up an index from what the directories say; old may be nil.
+func rebuild(ctx context.Context, files Files, dir Directory, old *record.Index) *record.Index {
+	index := &record.Index{APIVersion: record.APIVersion, Kind: record.KindIndex, Records: allRecords(ctx, files, dir)}
+	if old != nil {
+		index.Node, index.BootID, index.Updated, index.Dropped = old.Node, old.BootID, old.Updated, old.Dropped
+	} else if n := len(index.Records); n > 0 {
+		newest := &index.Records[n-1]
+		index.Node, index.BootID, index.Updated = newest.Node, newest.BootID, newest.Recorded
 	}
-	return nil
+	return index
+}
+
+// withoutRecord leaves out attempts whose record has appeared, but whose capture
+// has not been removed yet.
+func withoutRecord(all []record.Live, records []record.Entry) []record.Live {
+	return slices.DeleteFunc(all, func(l record.Live) bool {
+		return slices.ContainsFunc(records, func(e record.Entry) bool { return e.ContainerID == l.ContainerID })
+	})
 }
 
 func readIndex(ctx context.Context, files Files) (*record.Index, error) {
@@ -122,6 +129,9 @@ func readLive(ctx context.Context, files Files, containerID string) (*record.Liv
 	}
 	if dir, ok := files.(Directory); ok {
 		l.Segments = append(l.Segments, newSegments(ctx, dir, l)...)
+	} else if len(l.Segments) == 0 {
+		// The hook made it, and nothing else has been written yet.
+		l.Segments = []record.Segment{{Name: record.SegmentName(0, false)}}
 	}
 	return l, nil
 }

@@ -2,6 +2,7 @@ package reader
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 )
@@ -17,6 +18,7 @@ const (
 
 // lines splits text into lines, in constant memory.
 type lines struct {
+	ctx        context.Context
 	r          io.Reader
 	buf        []byte
 	start, end int
@@ -39,8 +41,8 @@ type piece struct {
 	zeros int64
 }
 
-func newLines(r io.Reader, buf []byte, offset int64) *lines {
-	return &lines{r: r, buf: buf, offset: offset}
+func newLines(ctx context.Context, r io.Reader, buf []byte, offset int64) *lines {
+	return &lines{ctx: ctx, r: r, buf: buf, offset: offset}
 }
 
 // next gives the next piece, or io.EOF, or what reading failed with.
@@ -106,6 +108,9 @@ func (l *lines) fill() {
 	if l.start > 0 {
 		l.end = copy(l.buf, l.buf[l.start:l.end])
 		l.start = 0
+	}
+	if l.err = l.ctx.Err(); l.err != nil {
+		return
 	}
 	for range 100 {
 		n, err := l.r.Read(l.buf[l.end:])

@@ -71,7 +71,7 @@ func (t *tail) span(ctx context.Context, files Files, i int, s span, follows boo
 		if err != nil {
 			return err
 		}
-		return t.forwards(i, s, newLines(src, make([]byte, readSize), s.from))
+		return t.forwards(i, s, newLines(ctx, src, make([]byte, readSize), s.from))
 	}
 	end := text.size
 	if s.to >= 0 {

@@ -96,7 +96,7 @@ func (r *reading) span(i int, s span, grows *growth) error {
 	if grows != nil {
 		src = grows.of(src, t)
 	}
-	return r.text(i, s, newLines(src, r.buf, from), grows != nil)
+	return r.text(i, s, newLines(r.ctx, src, r.buf, from), grows != nil)
 }
 
 // before writes what stands before a span.

@@ -201,3 +201,41 @@ func TestTailIsWholeLines(t *testing.T) {
 		t.Error("no bytes")
 	}
 }
+
+// counted counts what is read.
+type counted struct {
+	Files
+	n *int64
+}
+
+func (c counted) Open(ctx context.Context, name string) (io.ReadCloser, error) {
+	file, err := c.Files.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return countedFile{file.(seekable), c.n}, nil
+}
+
+type countedFile struct {
+	seekable
+	n *int64
+}
+
+func (f countedFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := f.seekable.ReadAt(p, at)
+	*f.n += int64(n)
+	return n, err
+}
+
+// A tail reads no more than it has to, not even where the last line of a stream
+// is the only one that it has.
+func TestATailReadsLittle(t *testing.T) {
+	s := newScene(t)
+	noise := strings.Repeat(line(1, "stderr", "F", strings.Repeat("noise ", 20)), 80_000)
+	e := s.record(1, noise, noise+line(2, "stdout", "F", "last"))
+	var n int64
+	got := write(t, counted{s.files(), &n}, []Attempt{ended(&e)}, Options{Tail: ptr(int64(1))})
+	if got != "last\n" || n > 2*maxApart {
+		t.Errorf("got %q, after reading %d bytes of %d", got, n, 2*len(noise))
+	}
+}
