@@ -131,7 +131,7 @@ func ask[T any](ctx context.Context, p *plugin, nodes []string, one func(ctx con
 }
 
 // sorted parts answers from failures, and makes one error of those, a line
-// each.
+// each, with the highest of their exit codes.
 func sorted[T any](answers []answer[T]) (good []answer[T], err error) {
 	var failures []error
 	for _, a := range answers {
@@ -141,7 +141,7 @@ func sorted[T any](answers []answer[T]) (good []answer[T], err error) {
 			failures = append(failures, fmt.Errorf("node %s: %w", a.node, a.err))
 		}
 	}
-	return good, errors.Join(failures...)
+	return good, cli.Worst(failures...)
 }
 
 // absent says what it means that a file is not there.

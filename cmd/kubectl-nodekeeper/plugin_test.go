@@ -58,8 +58,12 @@ func TestEachTroubleIsOneLineAndTheOthersAreShown(t *testing.T) {
 		"forbidden": `needs get on nodes/proxy: nodes "forbidden" is forbidden: User "eve" cannot get`,
 	} {
 		for _, command := range []string{"crashes", "status", "acts"} {
+			want := cli.ExitFailure
+			if command == "status" && node == other {
+				want = view.ExitNoAgent
+			}
 			code, out, stderr := s.call(command, node)
-			if code != cli.ExitFailure || out != "" || !strings.HasPrefix(stderr, "nodekeeper: node "+node+": ") || !strings.Contains(stderr, says) ||
+			if code != want || out != "" || !strings.HasPrefix(stderr, "nodekeeper: node "+node+": ") || !strings.Contains(stderr, says) ||
 				strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s %s: code %d, %q, %q", command, node, code, out, stderr)
 			}
@@ -295,6 +299,9 @@ func TestStatus(t *testing.T) {
 		if name != "wide" {
 			s.narrow(out)
 		}
+	}
+	if code, out, _ := s.call("status", "-l", "trouble=disabled_"+other); code != view.ExitOverdue || !strings.Contains(out, "forgotten") {
+		t.Errorf("code %d, %q", code, out)
 	}
 	s.publish(fixture.Node, watched(fixture.Node, time.Hour))
 	code, out, stderr := s.call("status", "-l", "trouble="+fixture.Node+"_gone")

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -31,8 +33,8 @@ func (p *plugin) status() *cobra.Command {
 several nodes only what is not well is shown, and all with -o wide.
 
 Exit codes: 0 all is well or still within its deadline; 3 something is down or
-wrong beyond its deadline; 4 an agent has not looked for too long; 1 and 2 as for
-all commands. Of several nodes, the highest.`,
+wrong beyond its deadline; 4 an agent does not run, or has not looked for too
+long; 1 and 2 as for all commands. Of several nodes, the highest.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	form.Add(c.Flags())
@@ -59,8 +61,11 @@ all commands. Of several nodes, the highest.`,
 
 func (p *plugin) readStatus(ctx context.Context, files *nodeFiles) (view.NodeStatus, error) {
 	data, now, written, err := files.small(ctx, statusFile, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return view.NodeStatus{}, cli.Exit{Code: view.ExitNoAgent, Err: absent(err)}
+	}
 	if err != nil {
-		return view.NodeStatus{}, absent(err)
+		return view.NodeStatus{}, err
 	}
 	var s status.Status
 	if err := json.Unmarshal(data, &s); err != nil {

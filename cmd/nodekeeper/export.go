@@ -77,7 +77,7 @@ func (p *program) pack(ctx context.Context, w io.Writer, filter view.Filter, dir
 	if s, err := status.Read(dirs.Run); err == nil {
 		a.json(s, status.Name)
 	} else {
-		p.warn("no status: " + err.Error())
+		p.warn(err.Error())
 	}
 	acts, err := journal.Read(dirs.State)
 	if err != nil {

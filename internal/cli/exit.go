@@ -59,7 +59,7 @@ func Worst(errs ...error) error {
 		}
 		var e Exit
 		if !errors.As(err, &e) {
-			e = Exit{ExitFailure, err}
+			e.Code = ExitFailure
 		}
 		worst.Code = max(worst.Code, e.Code)
 		if err.Error() != "" {
