@@ -19,7 +19,7 @@ var rows = [][]string{
 	{"cmd"},
 	{"pkg/agent"},
 	{"pkg/remedy"},
-	{"pkg/restartpolicy", "pkg/logretention"},
+	{"pkg/restartpolicy", "pkg/logretention", "pkg/immutable"},
 	{"pkg/node", "pkg/lifecycle"},
 	{"pkg/config"},
 	{"internal"},
