@@ -25,6 +25,11 @@ func main() {
 	if call.verb != "" {
 		misbehave(call)
 	}
+	if call.verb == "create" {
+		if err := permitScore(call.bundle); err != nil {
+			fmt.Fprintln(os.Stderr, "OOM score:", err)
+		}
+	}
 	runc, err := exec.LookPath("runc")
 	if err == nil {
 		err = syscall.Exec(runc, append([]string{"runc"}, os.Args[1:]...), os.Environ())
