@@ -53,7 +53,7 @@ func Start(ctx context.Context, options Options) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := builder.Prepare(ctx, components.Want{API: options.API, Crictl: true})
+	set, err := builder.Prepare(ctx, components.Want{API: options.API, Crictl: true, Critest: options.Critest})
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +126,9 @@ func (b *Box) lay() error {
 	}
 	if b.options.API {
 		spec.ReadOnlyBinds[b.set.Etcd] = "/opt/box/etcd"
+	}
+	if b.options.Critest {
+		spec.ReadOnlyBinds[b.set.Critest] = "/opt/box/critest"
 	}
 	data, err := json.Marshal(spec)
 	if err != nil {

@@ -47,37 +47,54 @@ func (b *Box) httpClient(config *tls.Config) *http.Client {
 
 // Dial connects from inside the box's network; the connection stays there.
 func (b *Box) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return within(b, func() (net.Conn, error) {
+		dialer := net.Dialer{FallbackDelay: -1} // a second dialer would run outside
+		return dialer.DialContext(ctx, network, address)
+	})
+}
+
+// Listen listens inside the box's network; the caller closes the listener.
+func (b *Box) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	return within(b, func() (net.Listener, error) {
+		return new(net.ListenConfig).Listen(ctx, network, address)
+	})
+}
+
+// within calls open on a thread in the box's network.
+func within[T any](b *Box, open func() (T, error)) (T, error) {
+	type result struct {
+		opened T
+		err    error
+	}
 	leader, err := b.super.leader()
 	if err != nil {
-		return nil, err
-	}
-	type result struct {
-		connection net.Conn
-		err        error
+		return result{}.opened, err
 	}
 	results := make(chan result, 1)
 	go func() {
 		// Never unlocked: the thread ends with this goroutine, so none with
 		// the wrong network is left.
 		runtime.LockOSThread()
-		connection, err := dialIn(ctx, leader, network, address)
-		results <- result{connection, err}
+		var got result
+		if got.err = enterNetwork(leader); got.err == nil {
+			got.opened, got.err = open()
+		}
+		results <- got
 	}()
 	got := <-results
-	return got.connection, got.err
+	return got.opened, got.err
 }
 
-func dialIn(ctx context.Context, leader int, network, address string) (net.Conn, error) {
+func enterNetwork(leader int) error {
 	namespace, err := unix.Open(fmt.Sprintf("/proc/%d/ns/net", leader), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open the box's network: %w", err)
+		return fmt.Errorf("open the box's network: %w", err)
 	}
 	defer unix.Close(namespace)
 	if err := unix.Setns(namespace, unix.CLONE_NEWNET); err != nil {
-		return nil, fmt.Errorf("enter the box's network: %w", err)
+		return fmt.Errorf("enter the box's network: %w", err)
 	}
-	dialer := net.Dialer{FallbackDelay: -1} // a second dialer would run outside
-	return dialer.DialContext(ctx, network, address)
+	return nil
 }
 
 // get returns status and body of a GET.

@@ -29,6 +29,8 @@ type Options struct {
 	// API builds and installs etcd and kube-apiserver, for OpenAPI in mode
 	// APIClosed. Implied by APIOpen.
 	API bool
+	// Critest builds and installs critest: see CritestCommand.
+	Critest bool
 	// KubeletConfig changes the kubelet's configuration before it is written.
 	KubeletConfig func(config map[string]any)
 	// KubeletDropIns are fragments of KubeletConfiguration by file name

@@ -86,6 +86,9 @@ func writeFiles(root string, options Options) (*secrets, error) {
 		t.link("/usr/local/bin/"+program, "/opt/box/"+folder+"/"+program)
 	}
 	addCRIO(t, options)
+	if options.Critest {
+		addCritest(t)
+	}
 	var made *secrets
 	if options.Kubeconfig != Standalone {
 		var err error

@@ -18,6 +18,8 @@ type Want struct {
 	API bool
 	// Crictl adds crictl.
 	Crictl bool
+	// Critest adds critest, and what CritestImage needs.
+	Critest bool
 	// Machine adds what a virtual machine needs: an emulator and a kernel.
 	Machine bool
 }
@@ -28,6 +30,7 @@ type Set struct {
 	CRIO       string // crio
 	Etcd       string // etcd, or "" when not wanted
 	Critools   string // crictl, or "" when not wanted
+	Critest    string // critest, or "" when not wanted
 	Programs   string // supervise, runtime, pinns, criproxy, workload, guest
 	Root       string // root file system
 	Images     string // containers-storage with the images
@@ -83,6 +86,9 @@ func (b *Builder) Prepare(ctx context.Context, want Want) (Set, error) {
 	if want.Machine {
 		needs = slices.Concat(needs, machineNeeds)
 	}
+	if want.Critest {
+		needs = slices.Concat(needs, critestNeeds)
+	}
 	if err := b.systemPackages(ctx, needs); err != nil {
 		return set, err
 	}
@@ -107,6 +113,11 @@ func (b *Builder) prepareOthers(ctx context.Context, want Want, set *Set) error 
 	}
 	if want.Crictl {
 		if set.Critools, err = b.build(ctx, critools()); err != nil {
+			return err
+		}
+	}
+	if want.Critest {
+		if set.Critest, err = b.build(ctx, critest()); err != nil {
 			return err
 		}
 	}

@@ -76,8 +76,13 @@ func workloadImage(program []byte) (v1.Image, error) {
 	if err := writer.Close(); err != nil {
 		return nil, err
 	}
+	return oneLayer(archive.Bytes(), v1.Config{Entrypoint: []string{"/workload"}, Env: []string{"PATH=/"}})
+}
+
+// oneLayer is an image whose only layer is a tar archive.
+func oneLayer(archive []byte, config v1.Config) (v1.Image, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(archive.Bytes())), nil
+		return io.NopCloser(bytes.NewReader(archive)), nil
 	})
 	if err != nil {
 		return nil, err
@@ -91,8 +96,7 @@ func workloadImage(program []byte) (v1.Image, error) {
 		return nil, err
 	}
 	file.Architecture, file.OS = runtime.GOARCH, "linux"
-	file.Config.Entrypoint = []string{"/workload"}
-	file.Config.Env = []string{"PATH=/"}
+	file.Config = config
 	return mutate.ConfigFile(image, file)
 }
 

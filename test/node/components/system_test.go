@@ -26,7 +26,7 @@ func TestSystemFamily(t *testing.T) {
 }
 
 func TestEveryNeedHasBothNames(t *testing.T) {
-	for _, need := range slices.Concat(systemNeeds, machineNeeds) {
+	for _, need := range slices.Concat(systemNeeds, machineNeeds, critestNeeds) {
 		if need.debian == "" || need.fedora == "" || (need.program == "") == (need.library == "") {
 			t.Errorf("incomplete: %+v", need)
 		}
