@@ -33,6 +33,8 @@ func troubled(now node.Instant) status.Status {
 				Problems: []status.Problem{{Path: "/etc/kubernetes/manifests/broken.yaml", Kind: "unparsable", Message: "/etc/kubernetes/manifests/broken.yaml: line 3: mend it"}}},
 			Paused: "until 2026-03-01 14:00:00 UTC: etcd restore",
 		},
+		Records: &status.Records{Records: 12, Live: 31, Bytes: 5 << 20, LimitBytes: 2 << 30, Lost: 1, Error: "no space left on device",
+			Sources: map[string]string{"watch": "ok", "hook": "ok", "nri": "connection refused"}},
 		Verdicts: []status.Verdict{
 			{Container: "crio.service", State: restartpolicy.Healthy, ForSeconds: 36000},
 			{Container: "kubelet.service", State: restartpolicy.Healthy, ForSeconds: 400000},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -167,7 +168,7 @@ func joined(steps []restartpolicy.StepKind) string {
 // header says who looks and what can be seen, one line each.
 func header(s status.Status, now node.Instant) []string {
 	n := s.Node
-	return []string{
+	lines := []string{
 		fmt.Sprintf("node       %s", cli.Dash(n.Name)),
 		fmt.Sprintf("agent      %s, pid %d, looked %s ago, every %s", s.Agent.Version, s.Agent.PID,
 			cli.Span(max(0, int64((now.Boot-s.Agent.Taken.Boot)/time.Second))), time.Duration(s.Agent.IntervalSeconds*float64(time.Second))),
@@ -175,6 +176,10 @@ func header(s status.Status, now node.Instant) []string {
 		"kubelet    " + kubeletLine(n.Kubelet),
 		fmt.Sprintf("manifests  %d in %s", n.Manifests.Pods, cli.Dash(n.Manifests.Dir)),
 	}
+	if s.Records != nil {
+		lines = append(lines, "records    "+recordsLine(*s.Records))
+	}
+	return lines
 }
 
 // notes say what cannot be seen, and what keeps the agent from acting.
@@ -196,6 +201,9 @@ func notes(s status.Status) []string {
 		add("  manifest "+p.Kind+": ", p.Message)
 	}
 	add("  kubelet's configuration: ", n.SettingsError)
+	if s.Records != nil {
+		add("  CANNOT KEEP crash records: ", s.Records.Error)
+	}
 	if s.Agent.DryRun {
 		lines = append(lines, "NO ACTS    dry run")
 	}
@@ -243,4 +251,20 @@ func unitText(u status.Unit) string {
 		return ""
 	}
 	return ", " + u.Name + " " + u.State
+}
+
+// recordsLine says how much is kept, and who tells of what there is to keep.
+func recordsLine(r status.Records) string {
+	text := fmt.Sprintf("%d kept, %d live, %s of %s", r.Records, r.Live, cli.Bytes(r.Bytes), cli.Bytes(r.LimitBytes))
+	if r.Lost > 0 {
+		text += fmt.Sprintf(", %d LOST", r.Lost)
+	}
+	var sources []string
+	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
+		sources = append(sources, name+": "+r.Sources[name])
+	}
+	if len(sources) > 0 {
+		text += "; " + strings.Join(sources, ", ")
+	}
+	return text
 }
