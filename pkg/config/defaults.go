@@ -34,6 +34,22 @@ func Default() Configuration {
 		},
 		Restart: defaultRestart(),
 		Logs:    defaultLogs(),
+		Proxy: Proxy{
+			Listen:              "127.0.0.1:6444",
+			Kubeconfig:          "/var/lib/kubelet/kubeconfig",
+			Derived:             "/run/nodekeeper/kubeconfig",
+			Certificates:        "/var/lib/kubelet/pki",
+			PreviousCertificate: seconds(600),
+			KillSwitch:          "/etc/nodekeeper/proxy.off",
+			Grace:               seconds(10),
+			Linger:              seconds(120),
+			FirstRead:           Duration{Duration: 700 * time.Millisecond},
+			Lists:               Rate{PerSecond: 50, Burst: 100},
+			Watches:             Rate{PerSecond: 20, Burst: 20},
+			Revalidate:          seconds(45 * 60),
+			MaxStreams:          5000, MaxObjects: 10000,
+			MaxBytes: "256Mi", MaxObjectBytes: "2Mi",
+		},
 	}
 }
 

@@ -37,6 +37,8 @@ type Configuration struct {
 	Restart Restart `json:"restart"`
 	// Logs is the keeping of crash records.
 	Logs Logs `json:"logs"`
+	// Proxy is the watch guard, run by nodekeeper proxy.
+	Proxy Proxy `json:"proxy"`
 }
 
 // Directories are where the agent keeps its files.
@@ -306,4 +308,58 @@ type Retention struct {
 	SeriesEnd Duration `json:"seriesEnd"`
 	// Compress compresses logs that the kubelet has let go of.
 	Compress bool `json:"compress"`
+}
+
+// Proxy is the watch guard: the kubelet's own way to its API server.
+type Proxy struct {
+	// Listen is the loopback address that the kubelet talks to. systemd's
+	// socket unit wins.
+	Listen string `json:"listen"`
+	// Kubeconfig is the kubelet's own; it is read and never written.
+	Kubeconfig string `json:"kubeconfig"`
+	// Derived is the kubeconfig that leads the kubelet through the proxy.
+	Derived string `json:"derived"`
+	// Certificates is the directory with the kubelet's client certificates.
+	Certificates string `json:"certificates"`
+	// PreviousCertificate is how long the kubelet's previous certificate is
+	// accepted after a rotation, unless the new one was used before.
+	PreviousCertificate Duration `json:"previousCertificate"`
+	// KillSwitch is a file that, while it exists, has the proxy pass all
+	// connections on unread.
+	KillSwitch string `json:"killSwitch"`
+	// Grace is the time before a mutable object is watched at the API server.
+	Grace Duration `json:"grace"`
+	// Linger is how long an object is kept, and its watch with it, after the
+	// kubelet's last request for it: longer than a restart of the kubelet.
+	Linger Duration `json:"linger"`
+	// FirstRead is how long the API server may take before a cached immutable
+	// object is served unchecked: the kubelet gives up after a second.
+	FirstRead Duration `json:"firstRead"`
+	// Lists paces the proxy's own LIST requests.
+	Lists Rate `json:"lists"`
+	// Watches paces the proxy's own WATCH requests.
+	Watches Rate `json:"watches"`
+	// Sentinels are names of ConfigMaps that are the same in every namespace,
+	// of which one is watched for all: kube-root-ca.crt and
+	// openshift-service-ca.crt.
+	Sentinels []string `json:"sentinels"`
+	// Revalidate is the time between two checks of what is not watched.
+	Revalidate Duration `json:"revalidate"`
+	// MaxStreams is the most requests of the kubelet that are held open; past
+	// it they are passed through.
+	MaxStreams int `json:"maxStreams"`
+	// MaxObjects is the most objects in memory.
+	MaxObjects int `json:"maxObjects"`
+	// MaxBytes is the most memory of all objects.
+	MaxBytes Size `json:"maxBytes"`
+	// MaxObjectBytes is the largest object that is kept.
+	MaxObjectBytes Size `json:"maxObjectBytes"`
+}
+
+// Rate paces requests.
+type Rate struct {
+	// PerSecond is the most in a second over time.
+	PerSecond int `json:"perSecond"`
+	// Burst is the most at once.
+	Burst int `json:"burst"`
 }

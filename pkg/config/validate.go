@@ -34,6 +34,7 @@ func Validate(c Configuration) []FieldError {
 	check.runtime(c.Runtime)
 	check.restart(c.Restart)
 	check.logs(c.Logs)
+	check.proxy(c.Proxy)
 	return check.errs
 }
 
