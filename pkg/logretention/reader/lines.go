@@ -31,7 +31,8 @@ type lines struct {
 // piece is a line, or a part of one that is too long for the buffer.
 type piece struct {
 	// data is valid until the next call; it includes the newline.
-	data   []byte
+	data []byte
+	// offset is where it begins, with the NUL bytes that were left out.
 	offset int64
 	// first and last tell where the line begins and ends. The last line of a
 	// text may have no newline.
@@ -47,7 +48,7 @@ func newLines(ctx context.Context, r io.Reader, buf []byte, offset int64) *lines
 
 // next gives the next piece, or io.EOF, or what reading failed with.
 func (l *lines) next() (piece, error) {
-	p := piece{first: !l.inLine}
+	p := piece{first: !l.inLine, offset: l.offset}
 	searched := 0
 	for {
 		if p.first && searched == 0 {
@@ -86,7 +87,7 @@ func (l *lines) skip(n int) {
 }
 
 func (l *lines) take(p piece, n int, last bool) piece {
-	p.data, p.offset, p.last = l.buf[l.start:l.start+n], l.offset, last
+	p.data, p.last = l.buf[l.start:l.start+n], last
 	l.inLine = !last
 	l.skip(n)
 	return p

@@ -71,7 +71,9 @@ func (t *tail) span(ctx context.Context, files Files, i int, s span, follows boo
 		if err != nil {
 			return err
 		}
-		return t.forwards(i, s, newLines(ctx, src, make([]byte, readSize), s.from))
+		r, err := t.forwards(s, newLines(ctx, src, make([]byte, readSize), s.from))
+		t.take(i, r)
+		return err
 	}
 	end := text.size
 	if s.to >= 0 {
@@ -147,89 +149,97 @@ func (t *tail) record(e *entry, at position, size int64) {
 
 func (t *tail) until(e *entry) bool { return t.opts.Until.IsZero() || !e.after(t.opts.Until) }
 
-// finish is where a line ends: its last record.
+// finish is where a line ends, its last record, and where it begins, as far as
+// this text tells.
 type finish struct {
-	offset, end int64
-	stream      stream
+	begin, offset int64
+	stream        stream
 }
 
 // forwards finds the same in a text that can only be read from its beginning. It
 // keeps the places of the last lines.
-func (t *tail) forwards(i int, s span, l *lines) error {
-	ring := newRing(t.left)
-	// last are the last records of the streams, parts those that are not the
-	// end of a line.
-	var last, parts [damaged]*finish
+func (t *tail) forwards(s span, l *lines) (*ring, error) {
+	r := &ring{most: t.left}
 	var e entry
-	var at int64
+	var f finish
 	for {
 		p, err := l.next()
 		if err != nil {
 			break
 		}
 		if p.first {
-			if at = p.offset; len(p.data) == 0 || p.data[0] == '\n' {
+			if len(p.data) == 0 || p.data[0] == '\n' {
 				continue
 			}
 			e = parse(p.data)
+			f = finish{p.offset, p.offset, e.stream}
 		}
-		if !p.last || !t.opts.wants(e.stream) {
-			continue
-		}
-		f := finish{at, l.offset, e.stream}
-		if e.stream == damaged {
-			if !s.newest() || p.data[len(p.data)-1] == '\n' {
-				ring.push(f)
-			}
-			continue
-		}
-		last[e.stream], parts[e.stream] = &f, nil
 		switch {
-		case e.partial:
-			parts[e.stream] = &f
-		case t.until(&e):
-			ring.push(f)
+		case !p.last || !t.opts.wants(e.stream):
+		case e.stream != damaged:
+			r.record(f, e.partial, t.until(&e))
+		case !s.newest() || p.data[len(p.data)-1] == '\n':
+			r.push(f)
 		}
 	}
-	for k, f := range parts {
+	for k, f := range r.part {
 		if f != nil && !t.lines[k].seen {
-			ring.insert(*f)
+			r.insert(*f)
 		}
 	}
-	ring.trim()
-	t.take(i, s, ring, last)
-	return l.broken()
+	r.trim()
+	return r, l.broken()
 }
 
 // take wants what is left in the ring, and the beginnings of later lines.
-func (t *tail) take(i int, s span, r *ring, last [damaged]*finish) {
+func (t *tail) take(i int, r *ring) {
 	t.left -= int64(len(r.kept))
-	if r.holds(damaged) {
-		t.start.at[damaged] = position{i, max(s.from, r.dropped[damaged])}
+	if f := r.earliest(damaged); f != nil {
+		t.start.at[damaged] = position{i, f.begin}
 	}
 	for k := range t.lines {
-		l, dropped := &t.lines[k], r.dropped[k]
-		if last[k] == nil {
+		l := &t.lines[k]
+		if r.first[k] == nil {
 			continue
 		}
-		wanted := l.open || r.holds(stream(k))
-		if wanted && last[k].offset >= dropped {
-			t.start.at[k] = position{i, max(s.from, dropped)}
+		f := r.earliest(stream(k))
+		if f == nil && l.open {
+			f = r.part[k]
 		}
-		l.open = wanted && dropped < 0
+		if f != nil {
+			t.start.at[k] = position{i, f.begin}
+		}
+		l.open = f != nil && f.begin == r.first[k].begin
 		l.seen, l.apart = true, 0
 	}
 }
 
-// ring keeps the last lines of a text, and for each stream the end of the last
-// one that it dropped.
+// ring keeps the last lines of a text.
 type ring struct {
-	most    int64
-	kept    []finish
-	dropped [streams]int64
+	most int64
+	kept []finish
+	// first are the first records of the streams, part the lines that have
+	// not ended.
+	first, part [damaged]*finish
 }
 
-func newRing(most int64) *ring { return &ring{most: most, dropped: [streams]int64{-1, -1, -1}} }
+// record takes the next record of a stream.
+func (r *ring) record(f finish, partial, wanted bool) {
+	if part := r.part[f.stream]; part != nil {
+		f.begin = part.begin
+	}
+	if r.first[f.stream] == nil {
+		first := f
+		r.first[f.stream] = &first
+	}
+	r.part[f.stream] = nil
+	switch {
+	case partial:
+		r.part[f.stream] = &f
+	case wanted:
+		r.push(f)
+	}
+}
 
 func (r *ring) push(f finish) {
 	r.kept = append(r.kept, f)
@@ -239,14 +249,9 @@ func (r *ring) push(f finish) {
 }
 
 func (r *ring) trim() {
-	over := int64(len(r.kept)) - r.most
-	if over <= 0 {
-		return
+	if over := int64(len(r.kept)) - r.most; over > 0 {
+		r.kept = append(r.kept[:0], r.kept[over:]...)
 	}
-	for _, f := range r.kept[:over] {
-		r.dropped[f.stream] = f.end
-	}
-	r.kept = append(r.kept[:0], r.kept[over:]...)
 }
 
 // insert adds a line out of order.
@@ -255,6 +260,10 @@ func (r *ring) insert(f finish) {
 	slices.SortFunc(r.kept, func(a, b finish) int { return cmp.Compare(a.offset, b.offset) })
 }
 
-func (r *ring) holds(s stream) bool {
-	return slices.ContainsFunc(r.kept, func(f finish) bool { return f.stream == s })
+func (r *ring) earliest(s stream) *finish {
+	i := slices.IndexFunc(r.kept, func(f finish) bool { return f.stream == s })
+	if i < 0 {
+		return nil
+	}
+	return &r.kept[i]
 }
