@@ -15,7 +15,7 @@ type attempt struct {
 	birth record.Birth
 	// began is when the keeper learned of it, on the boot clock.
 	began time.Duration
-	// late is set when the keeper was not there when it began.
+	// late is set when it began long before the keeper learned of it.
 	late bool
 	// otherBoot is set when it began in another boot than this one.
 	otherBoot bool
@@ -50,6 +50,10 @@ type attempt struct {
 	waiters []chan<- string
 	// acts are IDs of acts that named it while it was live.
 	acts []string
+	// anchored is set once this process has kept the file at its log path.
+	anchored bool
+	// adrift is set while none of its files has the name of one that is kept.
+	adrift bool
 	// missed are rotated files that could not be kept, and are declared so.
 	missed map[string]bool
 	// complaint is what was said last about its log files.

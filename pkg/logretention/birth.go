@@ -3,20 +3,17 @@ package logretention
 import (
 	"cmp"
 	"errors"
-	"path/filepath"
 	"slices"
 
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle"
-	"github.com/nodekeeper/nodekeeper/pkg/logretention/podlogs"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
-	"github.com/nodekeeper/nodekeeper/pkg/logretention/safelink"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/store"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
 // rescan takes up live attempts that are in the store and not followed yet: an
 // earlier process left them, or the hook has just made them.
-func (k *Keeper) rescan(start bool) {
+func (k *Keeper) rescan() {
 	err := dropExcluded(k.Root, k.Config.Exclude, func(id string) bool { return k.attempts[id] != nil }, k.Log)
 	k.say("let go of the logs of excluded pods", err)
 	_, err = k.store.Rescan()
@@ -33,18 +30,16 @@ func (k *Keeper) rescan(start bool) {
 		if _, ok := k.attempts[b.ContainerID]; ok {
 			continue
 		}
-		a := k.adopt(live)
-		a.late = start
-		k.follow(a)
+		k.follow(k.adopt(live))
 	}
 }
 
 // adopt begins to follow a live attempt.
 func (k *Keeper) adopt(live *store.Live) *attempt {
 	b := live.Birth()
-	boot := k.Clock.BootID()
+	boot, now := k.Clock.BootID(), k.Clock.Now()
 	a := &attempt{
-		live: live, birth: b, began: k.Clock.Now().Boot,
+		live: live, birth: b, began: now.Boot, late: now.Wall.Sub(b.Seen) > unbornAfter,
 		otherBoot: b.BootID != boot && b.BootID != "" && boot != "",
 	}
 	k.attempts[b.ContainerID] = a
@@ -81,33 +76,11 @@ func (k *Keeper) begin(b record.Birth) *attempt {
 		return nil
 	}
 	a := k.adopt(live)
-	k.claim(a)
+	if held := k.pending.take(b.LogPath); len(held) > 0 {
+		k.claim(a, held)
+	}
 	k.follow(a)
 	return a
-}
-
-// claim takes the files that were held open until somebody said whose they are.
-// What has lost its name meanwhile is older than what has one.
-func (k *Keeper) claim(a *attempt) {
-	sources := k.pending.take(a.birth.LogPath)
-	if len(sources) == 0 {
-		return
-	}
-	named := map[inode]bool{}
-	files, _ := podlogs.Files(a.dir())
-	for _, f := range files {
-		if src, err := safelink.Open(filepath.Join(a.dir(), f.Name)); err == nil {
-			named[inodeOf(src)] = true
-			_ = src.Close()
-		}
-	}
-	for _, src := range sources {
-		if !named[inodeOf(src)] {
-			_, err := k.keep(a, src, "")
-			k.complain(a, err)
-		}
-		_ = src.Close()
-	}
 }
 
 // recorded tells whether there is, or was, a record of a container.
@@ -161,7 +134,7 @@ func (k *Keeper) hear(e lifecycle.Event) {
 	switch e.Kind {
 	case lifecycle.Created, lifecycle.Started:
 		if e.Source == lifecycle.Hook {
-			k.rescan(false)
+			k.rescan()
 		}
 		if a := k.attempts[e.ContainerID]; a != nil {
 			a.known = a.known || e.Kind == lifecycle.Started
@@ -175,7 +148,7 @@ func (k *Keeper) hear(e lifecycle.Event) {
 		}
 	case lifecycle.Stopped, lifecycle.Removed:
 		if e.Source == lifecycle.Hook {
-			k.rescan(false)
+			k.rescan()
 		}
 		if a := k.attempts[e.ContainerID]; a != nil {
 			a.known = true

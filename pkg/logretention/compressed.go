@@ -17,35 +17,45 @@ import (
 // takeCompressed puts the kubelet's compressed file in the place of the segment
 // that it was made of. One that was rotated and compressed while nobody looked
 // becomes a segment itself.
-func (k *Keeper) takeCompressed(a *attempt, rotated string, src *safelink.Source) (more bool, err error) {
+func (k *Keeper) takeCompressed(a *attempt, rotated string, src *safelink.Source) error {
 	if a.missed[rotated] {
-		return false, nil
+		return nil
 	}
 	segs := a.live.Segments()
 	for _, seg := range segs {
 		if seg.Rotated == rotated && seg.Compressed() {
-			return false, nil
+			return nil
 		}
 	}
 	head, err := textHead(src)
 	if err != nil {
-		return false, err
+		return err
 	}
 	for _, i := range origins(segs, rotated) {
 		if ours, err := fileHead(filepath.Join(a.live.Path(), segs[i].Name)); err != nil || !bytes.Equal(ours, head) {
 			continue
 		}
 		if err := a.live.AdoptGzip(i, src); err != nil {
-			return false, err
+			return err
 		}
-		return false, a.live.Rotated(i, rotated)
+		return a.live.Rotated(i, rotated)
 	}
 	for i, seg := range segs {
 		if seg.Rotated >= rotated || k.current(a, seg) {
-			return false, a.miss(rotated, i, errors.New("it appeared after what was written later"))
+			return a.miss(rotated, i, errors.New("it appeared after what was written later"))
 		}
 	}
-	return k.addCompressed(a, rotated, src)
+	if err := a.beforeNext(rotated); err != nil {
+		return err
+	}
+	i, err := a.live.AddGzip(src)
+	switch {
+	case safelink.CannotLink(err):
+		return a.miss(rotated, len(segs), err)
+	case err != nil:
+		return err
+	}
+	return a.live.Rotated(i, rotated)
 }
 
 // origins are segments that a compressed file may have been made of, likely
@@ -83,6 +93,15 @@ func textHead(src *safelink.Source) ([]byte, error) {
 	return head(text)
 }
 
+func plainHead(src *safelink.Source) ([]byte, error) {
+	r, err := src.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return head(r)
+}
+
 func fileHead(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,42 +121,6 @@ func (k *Keeper) current(a *attempt, seg record.Segment) bool {
 	}
 	ours, err := os.Lstat(filepath.Join(a.live.Path(), seg.Name))
 	return err == nil && os.SameFile(live, ours)
-}
-
-// addCompressed makes a compressed file the next segment, in the way of the
-// hook: it is linked, and the store finds it.
-func (k *Keeper) addCompressed(a *attempt, rotated string, src *safelink.Source) (more bool, err error) {
-	if err := k.lateGap(a, rotated); err != nil {
-		return false, err
-	}
-	dir, err := os.Open(a.live.Path())
-	if err != nil {
-		return false, err
-	}
-	defer dir.Close()
-	next := 0
-	for _, seg := range a.live.Segments() {
-		if n, _, ok := record.ParseSegment(seg.Name); ok {
-			next = max(next, n+1)
-		}
-	}
-	name := record.SegmentName(next, true)
-	err = src.LinkAt(dir, name)
-	if safelink.CannotLink(err) {
-		return false, a.miss(rotated, len(a.live.Segments()), err)
-	}
-	if err != nil {
-		return false, err
-	}
-	if _, err := k.store.Rescan(); err != nil {
-		return false, err
-	}
-	for i, seg := range a.live.Segments() {
-		if seg.Name == name {
-			return true, a.live.Rotated(i, rotated)
-		}
-	}
-	return false, fmt.Errorf("the store did not take %s", name)
 }
 
 // miss declares, once, that a compressed file is not kept.

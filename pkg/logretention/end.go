@@ -49,7 +49,6 @@ func (k *Keeper) learn(n answer) {
 }
 
 // unborn tells whether an attempt that the runtime has never had is not coming.
-// One of which nobody saw the beginning has had its time.
 func (k *Keeper) unborn(a *attempt) bool {
 	return a.late || a.superseded || k.Clock.Now().Boot-a.began >= unbornAfter
 }
@@ -76,6 +75,7 @@ func (k *Keeper) conclude(a *attempt, container *node.Container) {
 // next look tries again.
 func (k *Keeper) end(a *attempt, container *node.Container) {
 	k.follow(a)
+	k.atEnd(a)
 	meta := k.meta(a, container)
 	entry, err := k.store.Publish(a.live, meta)
 	switch {

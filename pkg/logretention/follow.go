@@ -19,84 +19,175 @@ func (k *Keeper) follow(a *attempt) {
 	if a.superseded || a.birth.LogPath == "" {
 		return
 	}
-	files, err := podlogs.Files(a.dir())
-	if err != nil {
-		k.complain(a, err)
-		return
+	segments := len(a.live.Segments())
+	for range openTries {
+		nameless := k.followOnce(a)
+		if len(nameless) == 0 {
+			break
+		}
+		k.claim(a, nameless)
 	}
-	files = slices.DeleteFunc(files, func(f podlogs.File) bool { return f.Attempt != a.birth.Attempt.Attempt })
-	if !a.known && len(a.live.Segments()) > 0 && !k.any(a, files) {
-		// The runtime failed to create it, and unlinked its log: what is there
-		// now is the log of the attempt that was given the same number.
-		return
-	}
-	grown := false
-	for i, f := range files {
-		more, err := k.take(a, f, slices.ContainsFunc(files[i+1:], func(g podlogs.File) bool { return g.Rotated == f.Rotated && g.Compressed }))
-		k.complain(a, err)
-		grown = grown || more
-	}
-	if grown {
+	if len(a.live.Segments()) > segments {
 		k.prune(a)
 	}
 }
 
-// any tells whether one of the files is a segment already.
-func (k *Keeper) any(a *attempt, files []podlogs.File) bool {
-	return slices.ContainsFunc(files, func(f podlogs.File) bool {
-		src, err := safelink.Open(filepath.Join(a.dir(), f.Name))
-		if err != nil {
-			return false
+// followOnce links files up to one that has lost its last name this moment,
+// which it returns: whether that was compressed or removed has to be seen before
+// anything that was written later is linked. The caller closes it.
+func (k *Keeper) followOnce(a *attempt) (nameless []*safelink.Source) {
+	files, err := k.openLog(a)
+	k.complain(a, err)
+	known := func(f piece) bool { return a.live.Has(inodeOf(f.src).dev, inodeOf(f.src).ino) }
+	a.adrift = len(a.live.Segments()) > 0 && !slices.ContainsFunc(files, known)
+	// Otherwise the runtime failed to create it, and unlinked its log: what is
+	// there now is the log of the attempt that was given the same number.
+	ours := a.known || !a.adrift
+	for _, f := range files {
+		switch {
+		case !ours || len(nameless) > 0:
+		case !f.Compressed && f.src.Stat().Nlink == 0 && !known(f):
+			nameless = append(nameless, f.src)
+			continue
+		default:
+			err := k.take(a, f)
+			k.complain(a, err)
+			a.anchored = a.anchored || err == nil && f.Rotated == ""
 		}
-		defer src.Close()
-		return a.live.Has(src.Stat().Dev, src.Stat().Ino)
-	})
+		_ = f.src.Close()
+	}
+	return nameless
 }
 
-// take links one file of a log. Twice says that the kubelet has just compressed
-// it, and will remove it.
-func (k *Keeper) take(a *attempt, f podlogs.File, twice bool) (more bool, err error) {
-	src, err := safelink.Open(filepath.Join(a.dir(), f.Name))
-	if err != nil {
-		return false, err
+// piece is a file of a log, held open.
+type piece struct {
+	podlogs.File
+	src *safelink.Source
+}
+
+// openTries bounds how often a log is opened again because it was rotated at
+// the same moment.
+const openTries = 3
+
+// openLog opens all files of an attempt's log that are files. The caller closes
+// them, also with an error, which is of those that could not be opened.
+func (k *Keeper) openLog(a *attempt) (pieces []piece, err error) {
+	before, err := k.logFiles(a)
+	for try := 1; ; try++ {
+		var errs []error
+		for _, f := range before {
+			src, openErr := safelink.Open(filepath.Join(a.dir(), f.Name))
+			switch {
+			case openErr == nil:
+				pieces = append(pieces, piece{f, src})
+			case !errors.Is(openErr, fs.ErrNotExist):
+				errs = append(errs, openErr)
+			}
+		}
+		err = errors.Join(append(errs, err)...)
+		// A file that was renamed in between would be missing, and come after
+		// what was written later.
+		after, listErr := k.logFiles(a)
+		if listErr != nil || slices.Equal(before, after) || try == openTries {
+			return pieces, err
+		}
+		for _, p := range pieces {
+			_ = p.src.Close()
+		}
+		before, pieces, err = after, nil, nil
 	}
-	defer src.Close()
+}
+
+func (k *Keeper) logFiles(a *attempt) ([]podlogs.File, error) {
+	files, err := podlogs.Files(a.dir())
+	return slices.DeleteFunc(files, func(f podlogs.File) bool { return f.Attempt != a.birth.Attempt.Attempt }), err
+}
+
+// take links one file of a log.
+func (k *Keeper) take(a *attempt, f piece) error {
 	if f.Compressed {
-		return k.takeCompressed(a, f.Rotated, src)
+		return k.takeCompressed(a, f.Rotated, f.src)
 	}
-	if stat := src.Stat(); twice && !a.live.Has(stat.Dev, stat.Ino) {
-		return false, nil
+	return k.keep(a, f.src, f.Rotated)
+}
+
+// claim takes files that were opened and have lost their names, or may have, and
+// closes them. What has a name still, or was compressed, is found there in its
+// order; what has been removed altogether is older than all that.
+func (k *Keeper) claim(a *attempt, sources []*safelink.Source) {
+	named := map[inode]bool{}
+	heads := map[string]bool{}
+	files, err := k.openLog(a)
+	k.complain(a, err)
+	for _, f := range files {
+		named[inodeOf(f.src)] = true
+		if f.Compressed {
+			if head, err := textHead(f.src); err == nil {
+				heads[string(head)] = true
+			}
+		}
+		_ = f.src.Close()
 	}
-	return k.keep(a, src, f.Rotated)
+	for _, src := range sources {
+		if head, err := plainHead(src); !named[inodeOf(src)] && (err != nil || !heads[string(head)]) {
+			k.complain(a, k.keep(a, src, ""))
+		}
+		_ = src.Close()
+	}
 }
 
 // keep links a plain file, unless it is linked, and notes its name once it is
 // rotated. A log that cannot be linked is copied as far as it has got.
-func (k *Keeper) keep(a *attempt, src *safelink.Source, rotated string) (more bool, err error) {
-	stat := src.Stat()
-	more = !a.live.Has(stat.Dev, stat.Ino)
-	if more {
-		if err := k.lateGap(a, rotated); err != nil {
-			return false, err
+func (k *Keeper) keep(a *attempt, src *safelink.Source, rotated string) error {
+	if at := inodeOf(src); !a.live.Has(at.dev, at.ino) {
+		if err := a.beforeNext(rotated); err != nil {
+			return err
 		}
 	}
 	i, err := a.live.AddLink(src)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if segs := a.live.Segments(); rotated != "" && i < len(segs) && segs[i].Rotated != rotated {
-		err = a.live.Rotated(i, rotated)
+		return a.live.Rotated(i, rotated)
 	}
-	return more, err
+	return nil
 }
 
-// lateGap declares what the kubelet may have removed before anybody captured:
-// the first file that was found has been rotated.
-func (k *Keeper) lateGap(a *attempt, rotated string) error {
-	if rotated == "" || len(a.live.Segments()) > 0 || len(a.live.Gaps()) > 0 {
-		return nil
+// beforeNext declares what the kubelet may have removed, unseen, before the file
+// that is about to become the next segment.
+func (a *attempt) beforeNext(rotated string) error {
+	segs := a.live.Segments()
+	switch n := len(segs); {
+	case n == 0 && rotated != "" && len(a.live.Gaps()) == 0:
+		return a.live.AddGap(record.Gap{Bytes: -1, Reason: "captured late: older files may have been removed"})
+	case n > 0 && a.adrift && segs[n-1].Rotated == "":
+		// The newest segment was rotated, compressed and removed meanwhile,
+		// and maybe others after it.
+		a.adrift = false
+		return a.live.AddGap(record.Gap{Before: n, Bytes: -1, Reason: "nobody looked for long: files may have been removed"})
 	}
-	return a.live.AddGap(record.Gap{Bytes: -1, Reason: "captured late: the kubelet may have removed older files"})
+	return nil
+}
+
+// rotatesAbove is a size below which no kubelet is set to rotate a log (10 MiB
+// is its default).
+const rotatesAbove = 64 << 10
+
+// atEnd declares what may be missing at the end: a log that only the hook has
+// seen, and that nobody looked at before the kubelet removed it, may have been
+// rotated.
+func (k *Keeper) atEnd(a *attempt) {
+	if a.anchored || a.superseded {
+		return
+	}
+	k.complain(a, a.live.Refresh())
+	segs := a.live.Segments()
+	n := len(segs)
+	if n == 0 || segs[n-1].Bytes < k.rotatesAbove {
+		return
+	}
+	k.complain(a, a.live.AddGap(record.Gap{Before: n, Bytes: -1, Reason: "nobody looked before its log was removed: files may be missing"}))
 }
 
 // prune drops the middle of a running attempt's log where it is too long.

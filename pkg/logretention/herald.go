@@ -47,16 +47,29 @@ func (h *herald) tell(e record.Entry) {
 	}
 }
 
+// run tells of records until the context ends, and then of those that wait.
 func (h *herald) run(ctx context.Context) {
 	for {
 		select {
+		case e := <-h.entries:
+			h.enter(ctx, e)
+			continue
+		default:
+		}
+		select {
+		case e := <-h.entries:
+			h.enter(ctx, e)
 		case <-ctx.Done():
 			return
-		case e := <-h.entries:
-			if err := h.journal(h.fields(e), h.message(ctx, e), severity); err != nil {
-				h.log.Warn("crash not entered in the journal", "record", e.Path, "error", err)
-			}
 		}
+	}
+}
+
+func (h *herald) enter(ctx context.Context, e record.Entry) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tailTime)
+	defer cancel()
+	if err := h.journal(h.fields(e), h.message(ctx, e), severity); err != nil {
+		h.log.Warn("crash not entered in the journal", "record", e.Path, "error", err)
 	}
 }
 
@@ -101,8 +114,6 @@ func (h *herald) message(ctx context.Context, e record.Entry) string {
 }
 
 func (h *herald) end(ctx context.Context, e record.Entry) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, tailTime)
-	defer cancel()
 	files, err := reader.Local(h.root)
 	if err != nil {
 		return nil, err

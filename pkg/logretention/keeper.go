@@ -74,6 +74,8 @@ type owned struct {
 	trouble   map[string]string
 	lost      int
 	every     time.Duration
+	// rotatesAbove is the constant, but in tests.
+	rotatesAbove int64
 }
 
 // New opens the record root. The error says what makes keeping records
@@ -101,14 +103,15 @@ func New(o Options) (*Keeper, error) {
 		requests: make(chan request),
 		names:    make(chan name, queuedRequests),
 		owned: owned{
-			attempts: map[string]*attempt{},
-			byPath:   map[string]*attempt{},
-			done:     map[string]struct{}{},
-			foreign:  map[string]struct{}{},
-			trouble:  map[string]string{},
-			repairs:  newRepairs(),
-			tended:   make(chan error, 1),
-			every:    tendEvery,
+			attempts:     map[string]*attempt{},
+			byPath:       map[string]*attempt{},
+			done:         map[string]struct{}{},
+			foreign:      map[string]struct{}{},
+			trouble:      map[string]string{},
+			repairs:      newRepairs(),
+			tended:       make(chan error, 1),
+			every:        tendEvery,
+			rotatesAbove: rotatesAbove,
 		},
 	}
 	k.pending = newPending(o.Clock)
@@ -184,7 +187,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 // start takes up what an earlier process or the hook has left.
 func (k *Keeper) start() {
-	k.rescan(true)
+	k.rescan()
 	k.watch()
 	k.scanAll()
 }

@@ -2,6 +2,7 @@ package logretention
 
 import (
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/podlogs"
@@ -12,7 +13,7 @@ const (
 	// staleAfter is how long a container may be called running without a
 	// process before that is no passing state: conmon drains the pipes and
 	// syncs the log before it tells of the exit.
-	staleAfter = 10 * time.Second
+	staleAfter = 20 * time.Second
 	// unbornAfter is how long after its birth an attempt that the runtime has
 	// never listed counts as never created: CRI-O allows 4 minutes for one
 	// creation and lists a container only after it.
@@ -27,7 +28,7 @@ type listed struct {
 
 // look compares the attempts with what a look saw.
 func (k *Keeper) look(s *node.Snapshot) {
-	k.rescan(false)
+	k.rescan()
 	k.watch()
 	k.snapshot = s
 	for _, a := range k.attempts {
@@ -49,7 +50,7 @@ func (k *Keeper) look(s *node.Snapshot) {
 		if l, ok := here[id]; ok {
 			k.present(s, a, l)
 		} else {
-			k.absent(s, a)
+			k.absent(s, a, here)
 		}
 	}
 	k.adoptOrphans(s, here)
@@ -85,7 +86,6 @@ func (k *Keeper) bear(l listed) {
 	}
 	if a := k.begin(k.ofContainer(l.sandbox, l.container)); a != nil {
 		a.known = true
-		a.late = l.container.State != node.ContainerRunning
 	}
 }
 
@@ -130,32 +130,41 @@ func (k *Keeper) present(s *node.Snapshot, a *attempt, l listed) {
 
 // absent takes that the runtime does not list an attempt. One of another boot
 // is not coming back; of any other the runtime is asked once more.
-func (k *Keeper) absent(s *node.Snapshot, a *attempt) {
+func (k *Keeper) absent(s *node.Snapshot, a *attempt, here map[string]listed) {
 	if s.Taken.Boot <= a.began {
 		return // the look is older than what is known
 	}
-	if a.otherBoot {
+	switch {
+	case a.otherBoot:
 		a.merge(readExitFiles(k.Storage, a.birth.Bundle, a.birth.ContainerID))
 		k.end(a, nil)
 		return
-	}
-	if !a.known && k.creating(s, a) {
+	case a.known, k.followed(a, here):
+		a.known = true
+		if a.ended == 0 {
+			a.ended = s.Taken.Boot
+		}
+	case creating(s, a):
 		return
-	}
-	if a.ended == 0 && a.known {
-		a.ended = s.Taken.Boot
 	}
 	k.ask(a, nil)
 }
 
-// creating tells whether the runtime may still be making a container.
-func (k *Keeper) creating(s *node.Snapshot, a *attempt) bool {
-	for _, call := range s.Runtime.Calls {
-		if call.ContainerID == a.birth.ContainerID {
+// followed tells whether the kubelet has gone on to another attempt, which it
+// does only when this one has ended, or could not be created.
+func (k *Keeper) followed(a *attempt, here map[string]listed) bool {
+	for id, l := range here {
+		if id != a.birth.ContainerID && l.sandbox.UID == a.birth.PodUID &&
+			l.container.Name == a.birth.Container && l.container.Attempt >= a.birth.Attempt.Attempt {
 			return true
 		}
 	}
 	return false
+}
+
+// creating tells whether the runtime may still be making a container.
+func creating(s *node.Snapshot, a *attempt) bool {
+	return slices.ContainsFunc(s.Runtime.Calls, func(call node.RuntimeCall) bool { return call.ContainerID == a.birth.ContainerID })
 }
 
 // forget lets go of what the runtime does not list any more.
@@ -185,10 +194,7 @@ func (k *Keeper) forget(s *node.Snapshot, here map[string]listed) {
 		if !k.watcher.Has(dir) {
 			continue
 		}
-		k.watcher.Remove(dir)
-		for _, c := range sb.Containers {
-			k.watcher.Remove(filepath.Join(dir, c.Name))
-		}
+		k.watcher.RemoveTree(dir)
 	}
 }
 

@@ -30,6 +30,7 @@ type scene struct {
 	podLogs, root, storage, exits string
 	config                        config.Logs
 	watches                       int
+	rotatesAbove                  int64
 
 	lock       sync.Mutex // guards what follows
 	wall       time.Time
@@ -63,8 +64,8 @@ func newScene(t *testing.T) *scene {
 	s := &scene{
 		T: t, podLogs: filepath.Join(top, "pods"), root: filepath.Join(top, "nodekeeper"),
 		storage: filepath.Join(top, "storage"), exits: filepath.Join(top, "exits"),
-		config: config.Default().Logs,
-		wall:   time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), boot: time.Hour, bootID: "boot-1",
+		config: config.Default().Logs, rotatesAbove: rotatesAbove,
+		wall: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC), boot: time.Hour, bootID: "boot-1",
 		cri: map[string]*node.Container{},
 	}
 	s.config.PodLogs, s.config.Exits, s.config.NRISocket = s.podLogs, s.exits, ""
@@ -136,6 +137,7 @@ func (s *scene) start() {
 		},
 	})
 	s.must(err)
+	k.rotatesAbove = s.rotatesAbove
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- k.Run(ctx) }()

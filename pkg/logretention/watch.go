@@ -66,6 +66,10 @@ func (k *Keeper) exited(id string) {
 	if !record.IsContainerID(id) {
 		return
 	}
+	k.Poke()
+	if k.attempts[id] == nil && !isMissing(filepath.Join(k.Root, record.LivePath(id))) {
+		k.rescan() // the hook's word of it is still on its way
+	}
 	if a := k.attempts[id]; a != nil {
 		a.known = true
 		k.ask(a, nil)

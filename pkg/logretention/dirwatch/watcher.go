@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -98,13 +99,15 @@ func (w *Watcher) Has(dir string) bool {
 	return ok
 }
 
-// Remove ends the watch on a directory.
-func (w *Watcher) Remove(dir string) {
+// RemoveTree ends the watches on a directory and on those below it.
+func (w *Watcher) RemoveTree(dir string) {
 	w.watches.Lock()
 	defer w.watches.Unlock()
-	if wd, ok := w.byPath[dir]; ok {
-		delete(w.byPath, dir)
-		w.drop(wd)
+	for path, wd := range w.byPath {
+		if path == dir || strings.HasPrefix(path, dir+"/") {
+			delete(w.byPath, path)
+			w.drop(wd)
+		}
 	}
 }
 

@@ -171,8 +171,12 @@ func TestWatchesAreBounded(t *testing.T) {
 	if err := w.Add(dirs[2]); !errors.Is(err, ErrTooMany) {
 		t.Errorf("third: %v", err)
 	}
-	w.Remove(dirs[0])
+	w.RemoveTree(dirs[0])
 	add(t, w, dirs[2])
+	w.RemoveTree(top)
+	if w.Len() != 0 {
+		t.Errorf("%d watched", w.Len())
+	}
 }
 
 func TestOverflowIsTold(t *testing.T) {
