@@ -9,18 +9,7 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 )
 
-// Level says how much of a record's log is there.
-type Level int
-
-// Levels, from all of it to none.
-const (
-	Full     Level = iota
-	Trimmed        // the middle is missing
-	Tail           // at most TailBytes
-	Metadata       // at most MetadataBytes
-)
-
-// What is left of a log at the lower levels.
+// What is left of a log that is cut for lack of room.
 const (
 	TailBytes     = 256 << 10
 	MetadataBytes = 4 << 10
@@ -49,7 +38,6 @@ type Item struct {
 	// holds. Log is the part of it that belongs to the log.
 	Bytes, Log int64
 	Held       bool
-	Level      Level
 }
 
 // history is one container's records, oldest first.

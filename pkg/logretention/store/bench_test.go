@@ -13,7 +13,8 @@ import (
 
 // crowd is a root with n records of n/10 containers.
 func crowd(t testing.TB, n int) (*scene, *Store) {
-	s := newScene(t)
+	dir := t.TempDir() // a disk, where fsync costs what it costs
+	s := newSceneAt(t, dir, dir)
 	st := s.open()
 	for i := range n {
 		s.crowdOne(st, i)
@@ -40,7 +41,7 @@ func (s *scene) crowdOne(st *Store, i int) {
 func TestMemoryDoesNotGrowWithTheLogs(t *testing.T) {
 	s := newScene(t)
 	st := s.open()
-	log := filepath.Join(t.TempDir(), "log")
+	log := filepath.Join(filepath.Dir(s.pods), "log")
 	must(t, os.WriteFile(log, []byte(text(1<<20)), 0o640))
 	must(t, os.MkdirAll(filepath.Dir(s.logPath(0)), 0o755))
 	heap := func() int64 {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
@@ -63,6 +65,9 @@ func (s *Store) compressible() []candidate {
 			}
 		}
 	}
+	slices.SortFunc(out, func(a, b candidate) int {
+		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.name, b.name))
+	})
 	return out
 }
 
@@ -71,11 +76,14 @@ func (s *Store) compressOne(ctx context.Context, c candidate) error {
 	n, _, _ := record.ParseSegment(c.name)
 	name := record.SegmentName(n, true)
 	packed := filepath.Join(dir, temporary+name)
-	sum, err := s.pack(ctx, filepath.Join(dir, c.name), packed)
-	s.Step("compress:packed")
-	if err == nil {
-		err = verify(ctx, packed, sum)
-	}
+	err := idly(func() error {
+		sum, err := s.pack(ctx, filepath.Join(dir, c.name), packed)
+		s.Step("compress:packed")
+		if err != nil {
+			return err
+		}
+		return verify(ctx, packed, sum)
+	})
 	s.Step("compress:verified")
 	if err != nil {
 		return errors.Join(err, removeFiles(dir, temporary+name))

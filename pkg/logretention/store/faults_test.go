@@ -211,7 +211,7 @@ func TestCopyingIsBounded(t *testing.T) {
 
 // Some file systems allow few links to one file (ext4: 65000).
 func TestAFileWithTooManyLinksIsCopied(t *testing.T) {
-	s := newScene(t)
+	s := newSceneAt(t, t.TempDir(), t.TempDir())
 	st := s.open()
 	s.writes(0, line(1))
 	l := func() *Live { l, err := st.Begin(birth(0)); must(t, err); return l }()

@@ -231,12 +231,12 @@ func runChild(t *testing.T, name, dir, step string) (steps []string, killed bool
 func TestKilledAtEveryStep(t *testing.T) {
 	for name, sc := range scenarios {
 		t.Run(name, func(t *testing.T) {
-			steps, _ := runChild(t, name, t.TempDir(), "")
+			steps, _ := runChild(t, name, quickDir(t), "")
 			if len(steps) < 2 {
 				t.Fatalf("steps %v", steps)
 			}
 			for _, step := range steps {
-				dir := t.TempDir()
+				dir := quickDir(t)
 				if _, killed := runChild(t, name, dir, step); !killed {
 					t.Fatalf("%s: not reached again", step)
 				}

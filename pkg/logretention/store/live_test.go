@@ -199,6 +199,24 @@ func TestPruneKeepsTheBeginningAndTheNewest(t *testing.T) {
 	}
 }
 
+func TestPruneLeavesATailWhereTheDiskIsShort(t *testing.T) {
+	s := newScene(t)
+	st := s.open()
+	l := s.begin3(st)
+	must(t, l.Prune(context.Background()))
+	if len(l.Gaps()) != 0 {
+		t.Fatalf("gaps %+v although there is room", l.Gaps())
+	}
+	st.Retention.KeepFreePercent = 100
+	must(t, l.Prune(context.Background()))
+	if u := st.Usage(); u.Bytes > 256<<10+32<<10 {
+		t.Errorf("usage %+v", u)
+	}
+	if err := sameText(l.Path(), l.Segments(), l.Gaps(), big+big+line(3)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLiveAttemptsAreInTheIndex(t *testing.T) {
 	s := newScene(t)
 	st := s.open()

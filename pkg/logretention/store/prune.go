@@ -10,13 +10,18 @@ import (
 
 // Prune keeps a running attempt within MaxBytesPerRecord: of what the kubelet
 // has let go of, the beginning and the newest stay. Without it, keeping links
-// would defeat the kubelet's rotation.
+// would defeat the kubelet's rotation. Where less is free than should be, what
+// stays is a tail.
 func (l *Live) Prune(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return l.change("prune the log", func() error {
 		l.refresh()
+		most, b := l.store.limits.record, l.store.trimmed("dropped from the middle of a long log")
+		if disk := l.store.disk(); most > retention.TailBytes && disk.Free < retention.For(l.store.Retention, disk.Size).KeepFree {
+			most, b = retention.TailBytes, tailOnly
+		}
 		var ours int64
 		files := 0
 		for _, seg := range lookAt(l.dir, l.segments, l.pinned()) {
@@ -25,14 +30,14 @@ func (l *Live) Prune(ctx context.Context) error {
 				files++
 			}
 		}
-		if ours <= l.store.limits.record+retention.Slack && files <= maxSegments {
+		if ours <= most+retention.Slack && files <= maxSegments {
 			return nil
 		}
 		// The sizes so far are what a gap is measured by, should the process
 		// end in the middle.
 		l.unsaved = true
 		l.save()
-		return l.shrink(l.pinned(), l.store.trimmed("dropped from the middle of a long log"))
+		return l.shrink(l.pinned(), b)
 	})
 }
 

@@ -51,7 +51,24 @@ func (l *lines) String() string {
 
 func newScene(t testing.TB) *scene {
 	t.Helper()
-	return newSceneAt(t, t.TempDir(), t.TempDir())
+	dir := quickDir(t)
+	return newSceneAt(t, dir, dir)
+}
+
+// quickDir is a directory in memory, if there is such: thousands of fsyncs take
+// minutes on a disk.
+func quickDir(t testing.TB) string {
+	t.Helper()
+	const memory = "/dev/shm"
+	if _, err := os.Stat(memory); err != nil {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp(memory, "nodekeeper-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 func newSceneAt(t testing.TB, pods, top string) *scene {

@@ -64,8 +64,8 @@ type Store struct {
 
 // OpenForUpdate opens the root beside the agent that works on it, for Hold,
 // Release and Update only: it reads nothing beforehand and repairs nothing.
-// The agent takes the change up, and into the indexes, with its next change or
-// Tend. The root must exist.
+// The agent takes the change up with its next change or Tend. The root must
+// exist.
 func OpenForUpdate(root string) (*Store, error) {
 	if _, err := os.Stat(filepath.Join(root, record.LiveDir)); err != nil {
 		return nil, fmt.Errorf("record root: %w", err)

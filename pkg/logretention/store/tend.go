@@ -113,16 +113,6 @@ func (k *kept) item() retention.Item {
 	if k.Series.Began != nil {
 		i.Began = *k.Series.Began
 	}
-	switch text := k.Meta.Bytes(); {
-	case k.Complete():
-		i.Level = retention.Full
-	case text <= retention.MetadataBytes:
-		i.Level = retention.Metadata
-	case text <= retention.TailBytes:
-		i.Level = retention.Tail
-	default:
-		i.Level = retention.Trimmed
-	}
 	return i
 }
 

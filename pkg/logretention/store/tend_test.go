@@ -115,6 +115,13 @@ func TestAHoldByAnotherProcessHolds(t *testing.T) {
 	other, err := OpenForUpdate(s.opts.Root)
 	must(t, err)
 	must(t, other.Hold(e.Path, "case 4711"))
+	for _, dir := range []string{"", "kube-system_etcd-0", "kube-system_etcd-0/etcd"} {
+		var x record.Index
+		must(t, record.Decode([]byte(read(t, filepath.Join(s.opts.Root, dir, record.IndexFile))), &x))
+		if len(x.Records) != 1 || x.Records[0].Hold == nil {
+			t.Errorf("index of %q at once: %+v", dir, x.Records)
+		}
+	}
 	if err := other.Hold("kube-system_etcd-0/etcd/20261130T090000Z-1a2b3c4d-99", ""); !errors.Is(err, ErrNoRecord) {
 		t.Errorf("no such record: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/nodekeeper/nodekeeper/internal/statefile"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 )
 
@@ -58,6 +59,7 @@ func (s *Store) update(at string, change func(*record.Meta)) error {
 		return err
 	}
 	if s.updater {
+		s.patchIndexes(record.Entry{Path: at, Meta: changed})
 		return s.lock.tell()
 	}
 	if k, ok := s.records[at]; ok {
@@ -66,6 +68,32 @@ func (s *Store) update(at string, change func(*record.Meta)) error {
 	}
 	s.indexes.touch(at)
 	return s.flush()
+}
+
+// patchIndexes brings one record up to date in the indexes, for readers that
+// come before the agent does it, or while there is none. An index is a cache:
+// that it cannot be written is no error.
+func (s *Store) patchIndexes(e record.Entry) {
+	container := path.Dir(e.Path)
+	for _, dir := range []string{container, path.Dir(container), ""} {
+		file := s.path(path.Join(dir, record.IndexFile))
+		data, err := statefile.Read(file, record.MaxIndexBytes)
+		if err != nil {
+			continue
+		}
+		var x record.Index
+		if record.Decode(data, &x) != nil {
+			continue
+		}
+		for i := range x.Records {
+			if x.Records[i].Path == e.Path {
+				x.Records[i] = e
+			}
+		}
+		if data, err = encodeIndex(&x); err == nil {
+			_ = s.put(file, data, false)
+		}
+	}
 }
 
 // Hold keeps the record from eviction and from being cut, until Release.
