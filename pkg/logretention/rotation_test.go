@@ -1,0 +1,169 @@
+package logretention
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/dirwatch"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
+)
+
+func TestRotationsInABurst(t *testing.T) {
+	s := newScene(t)
+	s.config.Retention.MaxBytesPerRecord = "1Gi"
+	s.start()
+	c := s.newPod("etcd", "uid1").run("etcd", 0)
+	s.look()
+	c.linked(1)
+	for i := range 5 {
+		c.rotate(fmt.Sprintf("20261130-09000%d", i))
+		c.linked(i + 2)
+		s.pass(time.Second)
+		c.write(fmt.Sprintf("after rotation %d", i))
+		if i > 0 {
+			c.compress(fmt.Sprintf("20261130-09000%d", i-1))
+		}
+	}
+	// Two within one second: the later rename replaces the earlier file.
+	c.rotate("20261130-090010")
+	c.linked(7)
+	c.write("in the same second")
+	c.rotate("20261130-090010")
+	c.linked(8)
+	c.write("after it")
+	s.look()
+	c.compress("20261130-090010")
+	s.look()
+	c.write("at last")
+	c.exit(1)
+	e := c.recorded()
+	c.want(e, record.Crash, 1)
+	c.whole(e)
+	packed := 0
+	for _, seg := range e.Segments {
+		if seg.Compressed() {
+			packed++
+		}
+	}
+	if packed != 5 {
+		t.Errorf("%d segments are the kubelet's compressed ones: %+v", packed, e.Segments)
+	}
+}
+
+func TestRotationsWhileTheAgentWasAway(t *testing.T) {
+	s := newScene(t)
+	c := s.newPod("etcd", "uid1").run("etcd", 0)
+	c.hook()
+	c.rotate("20261130-090001")
+	c.write("second piece")
+	c.rotate("20261130-090002")
+	c.compress("20261130-090001")
+	c.write("third piece")
+	c.rotate("20261130-090003")
+	c.compress("20261130-090002")
+	c.write("fourth piece")
+	s.start()
+	s.look()
+	c.linked(4)
+	c.exit(1)
+	e := c.recorded()
+	c.whole(e)
+	if e.Segments[0].Rotated != "0.log.20261130-090001" || !e.Segments[0].Compressed() || !e.Segments[1].Compressed() {
+		t.Errorf("%+v", e.Segments)
+	}
+}
+
+func TestALateCaptureSaysThatItIs(t *testing.T) {
+	s := newScene(t)
+	c := s.newPod("etcd", "uid1").run("etcd", 0)
+	c.rotate("20261130-090001")
+	c.write("second piece")
+	s.start()
+	s.look()
+	c.exit(1)
+	e := c.recorded()
+	if s.text(e) != string(c.written) || len(e.Gaps) != 1 || e.Gaps[0].Bytes >= 0 || e.Gaps[0].Before != 0 {
+		t.Errorf("%q, gaps %+v", s.text(e), e.Gaps)
+	}
+}
+
+func TestLostEventsAreMadeUpFor(t *testing.T) {
+	s := newScene(t)
+	s.config.Exits = ""
+	s.watches = 1 // the root alone
+	s.start()
+	p := s.newPod("etcd", "uid1")
+	c := p.run("etcd", 0)
+	s.look()
+	c.linked(1)
+	if got := s.keeper.Status().Sources["watch"]; !strings.Contains(got, "too many") {
+		t.Errorf("watch: %q", got)
+	}
+	c.rotate("20261130-090001")
+	c.write("unseen")
+	s.look()
+	c.linked(2)
+	c.exit(1)
+	s.look()
+	c.whole(c.recorded())
+}
+
+func TestOverflowLooksAtEverything(t *testing.T) {
+	s := newScene(t)
+	p := s.newPod("etcd", "uid1")
+	c := p.run("etcd", 0)
+	s.start()
+	s.look()
+	s.stop()
+
+	// Beside Run, so that no event but this one comes.
+	k := s.keeper
+	c.rotate("20261130-090001")
+	again, err := New(k.Options)
+	s.must(err)
+	t.Cleanup(func() { s.must(errors.Join(again.store.Close(), again.watcher.Close())) })
+	again.rescan()
+	other := p.create("metrics", 0)
+	pokes := s.pokes
+	again.notice(dirwatch.Event{Overflow: true})
+	if again.pending.byPath[other.log] == nil || s.pokes == pokes {
+		t.Error("a new log was not held, or nobody poked")
+	}
+	if segs := again.attempts[c.id].live.Segments(); len(segs) != 2 {
+		t.Errorf("%+v", segs)
+	}
+}
+
+func TestPlantedFilesAreNotTaken(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	p := s.newPod("etcd", "uid1")
+	secret := filepath.Join(t.TempDir(), "secret")
+	s.must(os.WriteFile(secret, []byte("secret"), 0o600))
+	c := p.run("etcd", 0)
+	s.look()
+	c.linked(1)
+	s.must(os.Symlink(secret, c.log+".20261130-090001"))
+	s.must(unix.Mkfifo(c.log+".20261130-090002", 0o600))
+	s.must(os.Mkdir(c.log+".20261130-090003", 0o700))
+	s.must(os.WriteFile(c.log+".20261130-090004.gz", []byte("no gzip"), 0o600))
+	s.must(os.Symlink(filepath.Dir(secret), filepath.Join(p.dir, "planted")))
+	fifo := p.run("fifo", 0)
+	s.must(os.Remove(fifo.log))
+	s.must(unix.Mkfifo(fifo.log, 0o600))
+	s.look()
+	c.write("goes on")
+	c.exit(1)
+	fifo.exit(1)
+	c.whole(c.recorded())
+	if e := fifo.recorded(); s.text(e) != "" && s.text(e) != string(fifo.written) {
+		t.Errorf("%q", s.text(e))
+	}
+}
