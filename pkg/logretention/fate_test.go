@@ -1,0 +1,68 @@
+package logretention
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/ending"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+)
+
+func TestFate(t *testing.T) {
+	name := node.PodName{Namespace: "kube-system", Name: "etcd"}
+	end := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	before, after := end.Add(-time.Minute), end.Add(time.Minute)
+	manifest := func(digest string, modified time.Time) node.Intent {
+		return node.Intent{Pods: []node.Manifest{{Name: name, Digest: digest, Modified: modified}}}
+	}
+	own := node.Sandbox{ID: "s1", Pod: name, UID: "uid1", CreatedAt: before}
+	sandboxes := func(more ...node.Sandbox) node.Runtime { return node.Runtime{Sandboxes: append(more, own)} }
+	view := func(uid string) node.Kubelet {
+		return node.Kubelet{View: node.View{Source: node.ViewPods, Pods: []node.PodView{{Name: name, UID: uid}}}}
+	}
+	tests := []struct {
+		name     string
+		snapshot *node.Snapshot
+		digest   string
+		byURL    bool
+		finished time.Time
+		want     ending.Fate
+	}{
+		{"no look yet", nil, "d1", false, end, ending.FateUnknown},
+		{"as it was", &node.Snapshot{Intent: manifest("d1", before)}, "d1", false, end, ending.Stays},
+		{"first seen without its manifest", &node.Snapshot{Intent: manifest("d1", before)}, "", false, end, ending.FateUnknown},
+		{"changed", &node.Snapshot{Intent: manifest("d2", before)}, "d1", false, end, ending.Replaced},
+		{"changed in the same moment", &node.Snapshot{Intent: manifest("d2", end.Add(coarse))}, "d1", false, end, ending.Replaced},
+		{"changed after the end", &node.Snapshot{Intent: manifest("d2", after)}, "d1", false, end, ending.Stays},
+		{"changed, end unknown", &node.Snapshot{Intent: manifest("d2", after)}, "d1", false, time.Time{}, ending.Replaced},
+		{"removed", &node.Snapshot{}, "d1", false, end, ending.Removed},
+		{"of a URL", &node.Snapshot{}, "", true, end, ending.FateUnknown},
+		{"directory not listed", &node.Snapshot{Intent: node.Intent{Err: errors.New("EIO")}}, "d1", false, end, ending.FateUnknown},
+		{"file does not parse", &node.Snapshot{Intent: node.Intent{Problems: []node.ManifestProblem{{Kind: node.ProblemUnparsable, Pod: name}}}},
+			"d1", false, end, ending.FateUnknown},
+		{"a file of nobody knows whom", &node.Snapshot{Intent: node.Intent{Problems: []node.ManifestProblem{{Kind: node.ProblemUnreadable}}}},
+			"d1", false, end, ending.FateUnknown},
+		{"another pod's file", &node.Snapshot{Intent: node.Intent{Problems: []node.ManifestProblem{{Kind: node.ProblemUnparsable, Pod: node.PodName{Name: "x"}}}}},
+			"d1", false, end, ending.Removed},
+		{"the kubelet has another UID", &node.Snapshot{Intent: manifest("d2", before), Kubelet: view("uid2")}, "", false, end, ending.Replaced},
+		{"the kubelet has this UID", &node.Snapshot{Intent: manifest("d1", before), Kubelet: view("uid1")}, "d1", false, end, ending.Stays},
+		{"a newer sandbox", &node.Snapshot{Intent: manifest("d2", before), Runtime: sandboxes(node.Sandbox{ID: "s2", Pod: name, UID: "uid2", CreatedAt: end})},
+			"", false, end, ending.Replaced},
+		{"an older sandbox", &node.Snapshot{Intent: manifest("d1", before), Runtime: sandboxes(node.Sandbox{ID: "s0", Pod: name, UID: "uid0", CreatedAt: before.Add(-time.Hour)})},
+			"d1", false, end, ending.Stays},
+		{"a newer sandbox of a URL", &node.Snapshot{Runtime: sandboxes(node.Sandbox{ID: "s2", Pod: name, UID: "uid2", CreatedAt: end})},
+			"", true, end, ending.Replaced},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &attempt{digest: tt.digest, byURL: tt.byURL, birth: record.Birth{
+				Attempt: record.Attempt{Namespace: name.Namespace, Pod: name.Name, PodUID: "uid1", SandboxID: "s1"}, Seen: before,
+			}}
+			if got := fate(tt.snapshot, a, tt.finished); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
