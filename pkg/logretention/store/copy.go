@@ -1,9 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -38,6 +38,11 @@ func (c copies) of(id inode) (copied, bool) {
 	return c[i], true
 }
 
+// without leaves out the copies of an original and those of a name.
+func (c copies) without(id inode, name string) copies {
+	return slices.DeleteFunc(slices.Clone(c), func(c copied) bool { return c.inode == id || c.Name == name })
+}
+
 func readCopies(dir string) copies {
 	data, err := statefile.Read(filepath.Join(dir, copiesFile), record.MaxMetaBytes)
 	if err != nil {
@@ -65,6 +70,13 @@ func readCopies(dir string) copies {
 func (l *Live) copy(src *safelink.Source, name string, why error) (int, error) {
 	at := src.Stat()
 	path := filepath.Join(l.dir, name)
+	id := inode{at.Dev, at.Ino}
+	l.copies = append(l.copies.without(id, name), copied{Name: name, inode: id})
+	// Before there is a file: one that nobody calls a copy would be taken for
+	// a log of its own, and copied once more.
+	if err := l.saveCopies(); err != nil {
+		return -1, err
+	}
 	if err := l.store.withReserve(func() error { return create(path, nil, false) }); err != nil {
 		return -1, err
 	}
@@ -75,9 +87,40 @@ func (l *Live) copy(src *safelink.Source, name string, why error) (int, error) {
 	l.store.Log.Info("a log cannot be linked and is copied: what is written after the last copy is lost if its file is removed",
 		"containerID", l.birth.ContainerID, "log", l.birth.LogPath, "reason", why)
 	l.append(record.Segment{Name: name}, f.id)
-	l.copies = append(slices.Clone(l.copies), copied{Name: name, inode: inode{at.Dev, at.Ino}})
 	i := len(l.segments) - 1
 	return i, l.copyMore(src, i)
+}
+
+// compared is how much of a copy's end is compared with its original.
+const compared = 1 << 10
+
+// continues tells whether a file is still the one that segment i was made of.
+// A link keeps its inode; the number of a copied file that is gone is given to
+// the next one.
+func (l *Live) continues(src *safelink.Source, i int) bool {
+	at := src.Stat()
+	c, ok := l.copies.of(inode{at.Dev, at.Ino})
+	if !ok {
+		return true
+	}
+	n := min(compared, c.Read, l.segments[i].Bytes)
+	if at.Size < c.Read {
+		return false
+	}
+	original, err := src.Reader()
+	if err != nil {
+		return true // copying says why
+	}
+	defer original.Close()
+	ours, err := openSegment(filepath.Join(l.dir, l.segments[i].Name))
+	if err != nil {
+		return false
+	}
+	defer ours.Close()
+	a, b := make([]byte, n), make([]byte, n)
+	_, errA := original.ReadAt(a, c.Read-n)
+	_, errB := ours.ReadAt(b, l.segments[i].Bytes-n)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // copyMore copies what was written since; nothing of a segment that is a link.
@@ -90,9 +133,6 @@ func (l *Live) copyMore(src *safelink.Source, i int) error {
 	}
 	list := slices.Clone(l.copies)
 	c, seg := &list[n], &l.segments[i]
-	if at.Size < c.Read {
-		return fmt.Errorf("%s: %d bytes, after %d had been copied", l.birth.LogPath, at.Size, c.Read)
-	}
 	from := c.Read
 	if skip := at.Size - from - l.store.limits.record; skip > 0 {
 		from += skip
@@ -103,9 +143,11 @@ func (l *Live) copyMore(src *safelink.Source, i int) error {
 	if from == at.Size {
 		return nil
 	}
+	l.store.Step("copy:begun")
 	done, err := l.store.appendTo(filepath.Join(l.dir, seg.Name), seg.Bytes, src, from, at.Size)
 	l.segments = slices.Clone(l.segments)
 	l.segments[i].Bytes += done
+	l.store.Step("copy:appended")
 	c.Read, c.Size = from+done, l.segments[i].Bytes
 	l.copies, l.unsaved = list, true
 	return errors.Join(err, l.saveCopies())
@@ -115,7 +157,9 @@ func (l *Live) saveCopies() error {
 	if len(l.copies) == 0 {
 		return nil
 	}
-	return l.store.putJSON(filepath.Join(l.dir, copiesFile), l.copies, false)
+	err := l.store.putJSON(filepath.Join(l.dir, copiesFile), l.copies, false)
+	l.store.Step("copy:noted")
+	return err
 }
 
 // appendTo writes src[from:to] at position at of a file, and tells how much of

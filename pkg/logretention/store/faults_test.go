@@ -190,6 +190,27 @@ func TestALogOfAnotherFileSystemIsCopied(t *testing.T) {
 	}
 }
 
+// The number of a removed file's inode is given to the next file at once.
+func TestACopyIsNotContinuedWithAnotherFile(t *testing.T) {
+	for name, second := range map[string]string{"shorter": line(7), "longer": line(7) + line(8) + line(9)} {
+		t.Run(name, func(t *testing.T) {
+			s := newSceneAt(t, smallDisk(t, "size=8m"), t.TempDir())
+			st := s.open()
+			s.writes(0, line(1)+line(2))
+			l := s.begin(st, 0)
+			// The same inode with another text stands for another file.
+			must(t, os.WriteFile(s.logPath(0), []byte(second), 0o640))
+			if i := s.link(l, 0); i != 1 {
+				t.Errorf("segment %d", i)
+			}
+			e := s.publish(st, l, time.Second)
+			if err := sameText(filepath.Join(s.opts.Root, e.Path), e.Segments, e.Gaps, line(1)+line(2)+second); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestCopyingIsBounded(t *testing.T) {
 	s := newSceneAt(t, smallDisk(t, "size=8m"), t.TempDir())
 	s.opts.Retention.MaxBytesPerRecord, s.opts.Retention.Head = "256Ki", "16Ki"

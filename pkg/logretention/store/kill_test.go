@@ -23,6 +23,7 @@ import (
 const (
 	scenarioVar = "STORE_TEST_SCENARIO"
 	dirVar      = "STORE_TEST_DIR"
+	podsVar     = "STORE_TEST_PODS"
 	stepVar     = "STORE_TEST_STEP"
 )
 
@@ -58,6 +59,16 @@ type scenario struct {
 	texts map[int]string
 	// mayGo are attempts that may be evicted.
 	mayGo []int
+	// elsewhere puts the pods' logs on another file system, if there is one.
+	elsewhere bool
+}
+
+func (sc *scenario) pods(t *testing.T) string {
+	t.Helper()
+	if sc.elsewhere {
+		return t.TempDir()
+	}
+	return quickDir(t)
 }
 
 var big = text(300 << 10)
@@ -141,6 +152,25 @@ var scenarios = map[string]scenario{
 		},
 		texts: map[int]string{0: big + big},
 	},
+	"a log is copied, and what comes after": {
+		elsewhere: true,
+		before: func(s *scene, st *Store) {
+			s.writes(0, line(0))
+			s.begin(st, 0)
+			s.writes(0, line(1)+line(2))
+		},
+		act: func(s *scene, st *Store) {
+			s.begin(st, 0)
+			s.publish(st, st.Lives()[0], 10*time.Second)
+		},
+		texts: map[int]string{0: line(0) + line(1) + line(2)},
+	},
+	"a log is copied for the first time": {
+		elsewhere: true,
+		before:    func(s *scene, _ *Store) { s.writes(0, line(0)) },
+		act:       func(s *scene, st *Store) { s.begin(st, 0) },
+		texts:     map[int]string{0: line(0)},
+	},
 	"a record is put on hold": {
 		before: func(s *scene, st *Store) { s.crashes(st, 0, line(0)) },
 		act: func(s *scene, st *Store) {
@@ -187,8 +217,8 @@ func zip(t testing.TB, path string) {
 }
 
 func child(t *childT, name string) {
-	sc, dir, stop := scenarios[name], os.Getenv(dirVar), os.Getenv(stepVar)
-	s := newSceneAt(t, dir, dir)
+	sc, stop := scenarios[name], os.Getenv(stepVar)
+	s := newSceneAt(t, os.Getenv(podsVar), os.Getenv(dirVar))
 	if sc.retention != nil {
 		sc.retention(&s.opts.Retention)
 	}
@@ -212,10 +242,10 @@ func child(t *childT, name string) {
 	sc.act(s, st)
 }
 
-func runChild(t *testing.T, name, dir, step string) (steps []string, killed bool) {
+func runChild(t *testing.T, name, pods, dir, step string) (steps []string, killed bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), scenarioVar+"="+name, dirVar+"="+dir, stepVar+"="+step)
+	cmd.Env = append(os.Environ(), scenarioVar+"="+name, podsVar+"="+pods, dirVar+"="+dir, stepVar+"="+step)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -231,16 +261,16 @@ func runChild(t *testing.T, name, dir, step string) (steps []string, killed bool
 func TestKilledAtEveryStep(t *testing.T) {
 	for name, sc := range scenarios {
 		t.Run(name, func(t *testing.T) {
-			steps, _ := runChild(t, name, quickDir(t), "")
+			steps, _ := runChild(t, name, sc.pods(t), quickDir(t), "")
 			if len(steps) < 2 {
 				t.Fatalf("steps %v", steps)
 			}
 			for _, step := range steps {
-				dir := quickDir(t)
-				if _, killed := runChild(t, name, dir, step); !killed {
+				pods, dir := sc.pods(t), quickDir(t)
+				if _, killed := runChild(t, name, pods, dir, step); !killed {
 					t.Fatalf("%s: not reached again", step)
 				}
-				s := newSceneAt(t, dir, dir)
+				s := newSceneAt(t, pods, dir)
 				if sc.retention != nil {
 					sc.retention(&s.opts.Retention)
 				}

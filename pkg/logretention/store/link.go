@@ -58,9 +58,10 @@ func (l *Live) index(id inode) (int, bool) {
 func (l *Live) add(src *safelink.Source, compressed bool) (int, error) {
 	at := src.Stat()
 	id := inode{at.Dev, at.Ino}
-	if i, ok := l.index(id); ok {
+	if i, ok := l.index(id); ok && l.continues(src, i) {
 		return i, l.copyMore(src, i)
 	}
+	l.copies = l.copies.without(id, "")
 	dir, err := os.Open(l.dir)
 	if err != nil {
 		return -1, err
