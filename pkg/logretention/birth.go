@@ -103,7 +103,7 @@ func (k *Keeper) ofContainer(sb node.Sandbox, c node.Container) record.Birth {
 		Attempt: record.Attempt{
 			Namespace: sb.Pod.Namespace, Pod: sb.Pod.Name, PodUID: sb.UID,
 			Container: c.Name, Attempt: c.Attempt, ContainerID: c.ID, SandboxID: sb.ID,
-			Revision: cmp.Or(sb.Labels[revision], sb.Annotations[revision]),
+			Revision: revisionOf(sb),
 		},
 		BootID: k.Clock.BootID(), Seen: k.Clock.Now().Wall, By: by, LogPath: c.LogPath,
 	}
@@ -112,6 +112,8 @@ func (k *Keeper) ofContainer(sb node.Sandbox, c node.Container) record.Birth {
 // revision is the label, or annotation, of OpenShift's static pods (library-go
 // pkg/operator/staticpod/controller/installer).
 const revision = "revision"
+
+func revisionOf(sb node.Sandbox) string { return cmp.Or(sb.Labels[revision], sb.Annotations[revision]) }
 
 // ofEvent is the birth of an attempt as the hook or NRI told it.
 func (k *Keeper) ofEvent(e lifecycle.Event) record.Birth {

@@ -146,6 +146,7 @@ func (k *Keeper) facts(a *attempt, c *node.Container, finished time.Time) ending
 	if len(a.acts) > 0 {
 		f.Act = a.acts[len(a.acts)-1]
 	}
+	f.TooSoon = tooSoon(k.snapshot, a, finished)
 	return f
 }
 

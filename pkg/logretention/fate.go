@@ -40,6 +40,17 @@ func fate(s *node.Snapshot, a *attempt, finished time.Time) ending.Fate {
 	return ending.Stays
 }
 
+// tooSoon tells that an attempt ended sooner after its manifest had changed than
+// the kubelet lets a container live on after TERM.
+func tooSoon(s *node.Snapshot, a *attempt, finished time.Time) bool {
+	if s == nil || s.Intent.Err != nil || finished.IsZero() || a.seen.Grace < 0 {
+		return false
+	}
+	manifest, found := s.Intent.Find(a.podName())
+	lived := finished.Sub(manifest.Modified)
+	return found && lived >= 0 && lived < a.seen.Grace-coarse
+}
+
 // newerGeneration tells whether the pod's name has another UID by now: in the
 // kubelet's view, or in a sandbox that was made after this attempt's.
 func newerGeneration(s *node.Snapshot, a *attempt) bool {

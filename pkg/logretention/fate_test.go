@@ -66,3 +66,29 @@ func TestFate(t *testing.T) {
 		})
 	}
 }
+
+func TestAKillTooSoonForTheKubelet(t *testing.T) {
+	changed := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	a := &attempt{birth: record.Birth{Attempt: record.Attempt{Namespace: "kube-system", Pod: "app"}}}
+	snap := &node.Snapshot{Intent: node.Intent{Pods: []node.Manifest{{Name: a.podName(), Modified: changed}}}}
+	for name, is := range map[string]struct {
+		grace time.Duration
+		after time.Duration
+		want  bool
+	}{
+		"within the grace period": {30 * time.Second, 5 * time.Second, true},
+		"after it":                {30 * time.Second, 31 * time.Second, false},
+		"about its end":           {30 * time.Second, 29 * time.Second, false},
+		"before the change":       {30 * time.Second, -time.Second, false},
+		"no grace known":          {-1, time.Second, false},
+	} {
+		a.seen.Grace = is.grace
+		if got := tooSoon(snap, a, changed.Add(is.after)); got != is.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	a.seen.Grace = 30 * time.Second
+	if tooSoon(&node.Snapshot{}, a, changed.Add(time.Second)) || tooSoon(nil, a, changed) || tooSoon(snap, a, time.Time{}) {
+		t.Error("too soon for what is not known")
+	}
+}

@@ -104,6 +104,10 @@ func (k *Keeper) present(s *node.Snapshot, a *attempt, l listed) {
 	c := l.container
 	a.seen = c
 	a.byURL = l.sandbox.Source == "http"
+	if a.birth.Revision == "" {
+		// CRI-O does not tell a hook of labels.
+		a.birth.Revision = revisionOf(l.sandbox)
+	}
 	if a.digest == "" && s.Intent.Err == nil && !newerGeneration(s, a) {
 		if m, ok := s.Intent.Find(a.podName()); ok {
 			a.digest = m.Digest

@@ -91,7 +91,7 @@ func (f Facts) clean() (record.Class, string) {
 	case Replaced:
 		return record.ReplacedByRevision, "exit code 0 while the pod was being replaced"
 	case Removed:
-		return record.Completed, "exit code 0; the pod's manifest was gone"
+		return record.KilledByKubelet, "inferred: exit code 0 after the pod's manifest was removed"
 	}
 	return record.Completed, "exit code 0"
 }
@@ -107,6 +107,8 @@ func (f Facts) failed(code int32, signal int) (record.Class, string) {
 	switch {
 	case f.ShuttingDown:
 		return record.LostInReboot, what + " while the node was shutting down"
+	case signal == int(syscall.SIGKILL) && f.TooSoon && f.Act == "":
+		return record.Crash, what + ", sooner after the manifest's change than the kubelet sends it"
 	case asked && f.Fate == Replaced:
 		return record.ReplacedByRevision, what + " while the pod was being replaced"
 	case asked && f.Act != "":

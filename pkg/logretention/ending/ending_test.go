@@ -63,7 +63,7 @@ func TestClassify(t *testing.T) {
 
 		{"exit 0", Facts{Record: exited(0), Fate: Stays}, record.Completed, 0, 0, false, cri, "exit code 0"},
 		{"exit 0 in a rollout", Facts{Record: exited(0), Fate: Replaced}, record.ReplacedByRevision, 0, 0, false, cri, "replaced"},
-		{"exit 0, manifest removed", Facts{Record: exited(0), Fate: Removed}, record.Completed, 0, 0, false, cri, "manifest was gone"},
+		{"exit 0, manifest removed", Facts{Record: exited(0), Fate: Removed}, record.KilledByKubelet, 0, 0, false, cri, "removed"},
 		{"exit 0 in a shutdown", Facts{Record: exited(0), ShuttingDown: true}, record.Completed, 0, 0, false, cri, "exit code 0"},
 
 		{"TERM in a rollout", Facts{Record: exited(143), Fate: Replaced}, record.ReplacedByRevision, 143, 15, false, cri, "replaced"},
@@ -73,6 +73,9 @@ func TestClassify(t *testing.T) {
 		{"TERM by an act", Facts{Record: exited(143), Act: "a1"}, record.KilledByKubelet, 143, 15, false, cri, "act a1"},
 		{"TERM in a shutdown", Facts{Record: exited(143), ShuttingDown: true}, record.LostInReboot, 143, 15, false, cri, "shutting down"},
 		{"KILL in a rollout", Facts{Record: exited(137), Fate: Replaced}, record.ReplacedByRevision, 137, 9, false, cri, "replaced"},
+		{"KILL in a rollout, sooner than the kubelet", Facts{Record: exited(137), Fate: Replaced, TooSoon: true}, record.Crash, 137, 9, false, cri, "sooner"},
+		{"KILL by an act, soon", Facts{Record: exited(137), Fate: Replaced, TooSoon: true, Act: "a1"}, record.ReplacedByRevision, 137, 9, false, cri, "replaced"},
+		{"TERM soon", Facts{Record: exited(143), Fate: Replaced, TooSoon: true}, record.ReplacedByRevision, 143, 15, false, cri, "replaced"},
 		{"KILL by an act in a rollout", Facts{Record: exited(137), Fate: Replaced, Act: "a1"}, record.ReplacedByRevision, 137, 9, false, cri, "replaced"},
 		{"KILL, manifest removed", Facts{Record: exited(137), Fate: Removed}, record.KilledByKubelet, 137, 9, false, cri, "removed"},
 		{"KILL, manifest as before", Facts{Record: exited(137), Fate: Stays}, record.Crash, 137, 9, false, cri, "signal 9"},

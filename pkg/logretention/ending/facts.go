@@ -38,6 +38,9 @@ type Facts struct {
 	ShuttingDown bool
 	// Fate is what became of the pod.
 	Fate Fate
+	// TooSoon is set when the attempt ended so soon after its pod had changed
+	// that the kubelet, which sends TERM and waits, cannot have sent KILL yet.
+	TooSoon bool
 	// Act is the ID of an act of ours that stopped the attempt; empty if none
 	// did.
 	Act string
