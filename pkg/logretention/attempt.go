@@ -54,7 +54,10 @@ type attempt struct {
 	anchored bool
 	// adrift is set while none of its files has the name of one that is kept.
 	adrift bool
-	// missed are rotated files that could not be kept, and are declared so.
+	// copied is set once a part of it could only be copied; there while the file
+	// at its log path was, when it was followed last.
+	copied, there bool
+	// missed are rotated files about which nothing more can be done.
 	missed map[string]bool
 	// complaint is what was said last about its log files.
 	complaint string

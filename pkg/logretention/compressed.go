@@ -3,6 +3,7 @@ package logretention
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -32,11 +33,13 @@ func (k *Keeper) takeCompressed(a *attempt, rotated string, src *safelink.Source
 		return err
 	}
 	for _, i := range origins(segs, rotated) {
-		if ours, err := fileHead(filepath.Join(a.live.Path(), segs[i].Name)); err != nil || !bytes.Equal(ours, head) {
+		ours, err := fileHead(filepath.Join(a.live.Path(), segs[i].Name))
+		// A copy may have less of it.
+		if err != nil || !bytes.HasPrefix(head, ours) || len(ours) == 0 && len(head) > 0 {
 			continue
 		}
 		if err := a.live.AdoptGzip(i, src); err != nil {
-			return err
+			return a.stays(rotated, i, src, err)
 		}
 		return a.live.Rotated(i, rotated)
 	}
@@ -93,6 +96,20 @@ func textHead(src *safelink.Source) ([]byte, error) {
 	return head(text)
 }
 
+// textSize is the size, modulo 2^32, of the text of a gzip file (RFC 1952).
+func textSize(src *safelink.Source) (uint32, error) {
+	r, err := src.Reader()
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	var tail [4]byte
+	if _, err := r.ReadAt(tail[:], src.Stat().Size-int64(len(tail))); err != nil {
+		return 0, fmt.Errorf("%s: %w", src.Path(), err)
+	}
+	return binary.LittleEndian.Uint32(tail[:]), nil
+}
+
 func plainHead(src *safelink.Source) ([]byte, error) {
 	r, err := src.Reader()
 	if err != nil {
@@ -123,11 +140,39 @@ func (k *Keeper) current(a *attempt, seg record.Segment) bool {
 	return err == nil && os.SameFile(live, ours)
 }
 
-// miss declares, once, that a compressed file is not kept.
-func (a *attempt) miss(rotated string, before int, why error) error {
+// stays leaves a segment as it is where the compressed file cannot take its
+// place: it is a copy, on another file system. If the file was compressed before
+// the rest of it was copied, the rest is declared missing.
+func (a *attempt) stays(rotated string, i int, src *safelink.Source, why error) error {
+	size, err := textSize(src)
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	have := uint32(a.live.Segments()[i].Bytes)
+	if have == size && !safelink.CannotLink(why) {
+		return why // may work the next time
+	}
+	if err := a.live.Rotated(i, rotated); err != nil {
+		return err
+	}
+	a.pass(rotated)
+	declared := slices.ContainsFunc(a.live.Gaps(), func(g record.Gap) bool { return g.Before == i+1 && g.Offset == 0 })
+	if have == size || declared {
+		return nil
+	}
+	return a.live.AddGap(record.Gap{Before: i + 1, Bytes: int64(size - have), Reason: rotated + " was compressed before all of it was copied"})
+}
+
+// pass notes that nothing more can be done about a compressed file.
+func (a *attempt) pass(rotated string) {
 	if a.missed == nil {
 		a.missed = map[string]bool{}
 	}
 	a.missed[rotated] = true
+}
+
+// miss declares, once, that a compressed file is not kept.
+func (a *attempt) miss(rotated string, before int, why error) error {
+	a.pass(rotated)
 	return a.live.AddGap(record.Gap{Before: before, Bytes: -1, Reason: fmt.Sprintf("%s.gz is not kept: %v", rotated, why)})
 }

@@ -205,7 +205,9 @@ func (c *ctr) hook() {
 	d, err := os.Open(dir)
 	c.must(err)
 	defer d.Close()
-	c.must(src.LinkAt(d, record.SegmentName(0, false)))
+	if err := src.LinkAt(d, record.SegmentName(0, false)); !safelink.CannotLink(err) {
+		c.must(err)
+	}
 	birth := fmt.Sprintf(`{"apiVersion":%q,"kind":"Birth","namespace":"kube-system","pod":%q,"podUID":%q,"container":%q,"attempt":%d,`+
 		`"containerID":%q,"sandboxID":%q,"bootID":%q,"seen":%q,"by":"hook","logPath":%q}`,
 		record.APIVersion, c.name.Name, c.uid, c.container, c.attempt, c.id, "sandbox-"+c.uid, c.BootID(), c.Now().Wall.Format(time.RFC3339Nano), c.log)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/podlogs"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/safelink"
@@ -43,6 +44,7 @@ func (k *Keeper) followOnce(a *attempt) (nameless []*safelink.Source) {
 	// Otherwise the runtime failed to create it, and unlinked its log: what is
 	// there now is the log of the attempt that was given the same number.
 	ours := a.known || !a.adrift
+	a.there = false
 	for _, f := range files {
 		switch {
 		case !ours || len(nameless) > 0:
@@ -52,7 +54,8 @@ func (k *Keeper) followOnce(a *attempt) (nameless []*safelink.Source) {
 		default:
 			err := k.take(a, f)
 			k.complain(a, err)
-			a.anchored = a.anchored || err == nil && f.Rotated == ""
+			a.there = a.there || err == nil && f.Rotated == ""
+			a.anchored = a.anchored || a.there
 		}
 		_ = f.src.Close()
 	}
@@ -140,6 +143,11 @@ func (k *Keeper) claim(a *attempt, sources []*safelink.Source) {
 // rotated. A log that cannot be linked is copied as far as it has got.
 func (k *Keeper) keep(a *attempt, src *safelink.Source, rotated string) error {
 	if at := inodeOf(src); !a.live.Has(at.dev, at.ino) {
+		if at.dev != k.device && src.Stat().Size == 0 {
+			// It will be a copy, and an empty one could not be told from that of
+			// a later file with the same inode number.
+			return nil
+		}
 		if err := a.beforeNext(rotated); err != nil {
 			return err
 		}
@@ -148,7 +156,16 @@ func (k *Keeper) keep(a *attempt, src *safelink.Source, rotated string) error {
 	if err != nil {
 		return err
 	}
-	if segs := a.live.Segments(); rotated != "" && i < len(segs) && segs[i].Rotated != rotated {
+	segs := a.live.Segments()
+	if i >= len(segs) {
+		return nil
+	}
+	kept, err := regularfile.Stat(filepath.Join(a.live.Path(), segs[i].Name))
+	if err != nil {
+		return err
+	}
+	a.copied = a.copied || inode{kept.Device, kept.Inode} != inodeOf(src)
+	if rotated != "" && segs[i].Rotated != rotated {
 		return a.live.Rotated(i, rotated)
 	}
 	return nil
@@ -176,18 +193,22 @@ const rotatesAbove = 64 << 10
 
 // atEnd declares what may be missing at the end: a log that only the hook has
 // seen, and that nobody looked at before the kubelet removed it, may have been
-// rotated.
+// rotated; one that is copied has grown since.
 func (k *Keeper) atEnd(a *attempt) {
-	if a.anchored || a.superseded {
+	if a.superseded || a.anchored && (a.there || !a.copied) {
 		return
 	}
 	k.complain(a, a.live.Refresh())
 	segs := a.live.Segments()
 	n := len(segs)
-	if n == 0 || segs[n-1].Bytes < k.rotatesAbove {
-		return
+	switch {
+	case n == 0:
+		k.complain(a, a.live.AddGap(record.Gap{Bytes: -1, Reason: "its log was removed before any of it was kept"}))
+	case a.copied:
+		k.complain(a, a.live.AddGap(record.Gap{Before: n, Bytes: -1, Reason: "its log was removed before all of it was copied"}))
+	case segs[n-1].Bytes >= k.rotatesAbove:
+		k.complain(a, a.live.AddGap(record.Gap{Before: n, Bytes: -1, Reason: "nobody looked before its log was removed: files may be missing"}))
 	}
-	k.complain(a, a.live.AddGap(record.Gap{Before: n, Bytes: -1, Reason: "nobody looked before its log was removed: files may be missing"}))
 }
 
 // prune drops the middle of a running attempt's log where it is too long.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/dirwatch"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/store"
@@ -74,6 +76,8 @@ type owned struct {
 	trouble   map[string]string
 	lost      int
 	every     time.Duration
+	// device is the file system of the record root.
+	device uint64
 	// rotatesAbove is the constant, but in tests.
 	rotatesAbove int64
 }
@@ -114,6 +118,11 @@ func New(o Options) (*Keeper, error) {
 			rotatesAbove: rotatesAbove,
 		},
 	}
+	var root unix.Stat_t
+	if err := unix.Stat(o.Root, &root); err != nil {
+		return nil, errors.Join(fmt.Errorf("record root %s: %w", o.Root, err), s.Close())
+	}
+	k.device = uint64(root.Dev)
 	k.pending = newPending(o.Clock)
 	k.asker = newAsker(o.Storage, o.Status)
 	k.herald = newHerald(o.Root, o.Node, o.Config.JournalTail.Bytes(), o.Journal, o.Log)

@@ -123,6 +123,10 @@ func TestNothingIsRememberedOfWhatIsOver(t *testing.T) {
 	}
 	p.gone()
 	s.look()
+	s.await("the watches to end", func() bool {
+		s.settle()
+		return s.keeper.Status().Watches == 2
+	})
 	s.stop()
 	k := s.keeper
 	for what, n := range map[string]int{
@@ -132,8 +136,5 @@ func TestNothingIsRememberedOfWhatIsOver(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%d %s", n, what)
 		}
-	}
-	if n := k.Status().Watches; n > 2 {
-		t.Errorf("%d watches", n)
 	}
 }
