@@ -22,6 +22,7 @@ import (
 	"github.com/nodekeeper/nodekeeper/cmd/internal/fixture"
 	"github.com/nodekeeper/nodekeeper/cmd/internal/view"
 	"github.com/nodekeeper/nodekeeper/internal/cli"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/journal"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
@@ -259,7 +260,7 @@ func (s *scene) publish(node string, st status.Status) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	path := filepath.Join(s.records(node), statusFile)
+	path := filepath.Join(s.records(node), status.Name)
 	s.write(path, string(data))
 	if err := os.Chtimes(path, st.Agent.Taken.Wall, st.Agent.Taken.Wall); err != nil {
 		s.Fatal(err)
@@ -309,7 +310,7 @@ func TestStatus(t *testing.T) {
 		!strings.Contains(stderr, "node "+fixture.Node+": the agent has not looked for 1h0m") || out == "" {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
-	s.write(filepath.Join(s.records(other), statusFile), `{"apiVersion":"v9","kind":"Status"}`)
+	s.write(filepath.Join(s.records(other), status.Name), `{"apiVersion":"v9","kind":"Status"}`)
 	if code, _, stderr := s.call("status", other); code != cli.ExitFailure || !strings.Contains(stderr, "another version") {
 		t.Errorf("code %d, %q", code, stderr)
 	}
@@ -320,14 +321,14 @@ func TestActs(t *testing.T) {
 	act := func(id, result string, minute int) string {
 		return fmt.Sprintf(`{"id":"%s","step":"restart-kubelet","result":"%s","key":{"namespace":"a","name":"b"},"began":{"wall":"2026-03-01T11:%02d:00Z","boot":5000000000},"timeout":5000000000}`+"\n", id, result, minute)
 	}
-	s.write(filepath.Join(s.records(fixture.Node), actsFile), act("1", "started", 1)+act("1", "healed", 1)+act("2", "started", 9)+`{"id":"3","st`)
-	s.write(filepath.Join(s.records(other), actsFile), act("1", "refused", 5)+"rubbish\n")
+	s.write(filepath.Join(s.records(fixture.Node), journal.Name), act("1", "started", 1)+act("1", "healed", 1)+act("2", "started", 9)+`{"id":"3","st`)
+	s.write(filepath.Join(s.records(other), journal.Name), act("1", "refused", 5)+"rubbish\n")
 	code, out, stderr := s.call("acts", fixture.Node)
 	if code != cli.ExitOK || strings.Count(out, "\n") != 3 || !strings.Contains(out, "healed") {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
 	code, out, stderr = s.call("acts", "--all-nodes")
-	if code != cli.ExitFailure || !strings.Contains(stderr, "node "+other+": line 2") {
+	if code != cli.ExitFailure || !strings.Contains(stderr, "node "+other+": acts.jsonl: line 2: ") {
 		t.Errorf("code %d, %q", code, stderr)
 	}
 	s.golden("acts-all.txt", out)

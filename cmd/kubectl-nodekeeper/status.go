@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,17 +10,14 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/cmd/internal/view"
 	"github.com/nodekeeper/nodekeeper/internal/cli"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/journal"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
 
-// The agent's copies of its files, in the record root, and how much of them is
-// read.
-const (
-	statusFile = "status.json"
-	actsFile   = "acts.jsonl"
-	maxFile    = 16 << 20
-)
+// maxFile is how much is read of the agent's copies of its files, which are in
+// the record root.
+const maxFile = 16 << 20
 
 func (p *plugin) status() *cobra.Command {
 	var form cli.Form
@@ -60,19 +56,16 @@ long; 1 and 2 as for all commands. Of several nodes, the highest.`,
 }
 
 func (p *plugin) readStatus(ctx context.Context, files *nodeFiles) (view.NodeStatus, error) {
-	data, now, written, err := files.small(ctx, statusFile, maxFile)
+	data, now, written, err := files.small(ctx, status.Name, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return view.NodeStatus{}, cli.Exit{Code: view.ExitNoAgent, Err: absent(err)}
 	}
 	if err != nil {
 		return view.NodeStatus{}, err
 	}
-	var s status.Status
-	if err := json.Unmarshal(data, &s); err != nil {
-		return view.NodeStatus{}, fmt.Errorf("%s: %w", statusFile, err)
-	}
-	if s.APIVersion != status.APIVersion || s.Kind != status.Kind {
-		return view.NodeStatus{}, fmt.Errorf("%s is %q %q, not %s %s: the agent is of another version", statusFile, s.APIVersion, s.Kind, status.APIVersion, status.Kind)
+	s, err := status.Decode(data)
+	if err != nil {
+		return view.NodeStatus{}, fmt.Errorf("%s %w", status.Name, err)
 	}
 	if now.IsZero() {
 		now = p.now()
@@ -123,10 +116,13 @@ type acts struct {
 }
 
 func readActs(ctx context.Context, files *nodeFiles) (acts, error) {
-	data, _, _, err := files.small(ctx, actsFile, maxFile)
+	data, _, _, err := files.small(ctx, journal.Name, maxFile)
 	if err != nil {
 		return acts{}, absent(err)
 	}
-	read, torn := view.ReadActs(data)
+	read, torn := journal.Decode(data)
+	if torn != nil {
+		torn = fmt.Errorf("%s: %w", journal.Name, torn)
+	}
 	return acts{read, torn}, nil
 }

@@ -10,6 +10,21 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
 
+// Name is the journal's file in the state directory.
+const Name = "acts.jsonl"
+
+// LostKind is the step of the note that stands for a journal that was set
+// aside. Its result is "refused": it did nothing.
+const LostKind restartpolicy.StepKind = "journal-lost"
+
+// Decode reads a copy of a journal, wherever that comes from. A last line that
+// was cut off is dropped; any other that cannot be read is left out and told in
+// the error.
+func Decode(data []byte) ([]restartpolicy.Act, error) {
+	acts, _, err := decode(data)
+	return acts, err
+}
+
 // decode reads the lines of a journal. It returns one act an ID, in the order
 // in which they began, and the number of bytes up to the end of the last whole
 // line. An error means that some line in between cannot be read; the acts of

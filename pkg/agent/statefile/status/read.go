@@ -2,50 +2,24 @@ package status
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/internal/statefile"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
 // Name is the file in the run directory.
 const Name = "status.json"
 
-const readLimit = 16 << 20
-
-// ErrNotRunning is returned by Read when no agent has written a status since
-// the node was booted.
-var ErrNotRunning = errors.New("no status")
-
-// Write publishes s. It is readable to everybody on the node.
-func Write(dir string, s Status) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return statefile.Replace(filepath.Join(dir, Name), append(data, '\n'), 0o644, false)
-}
-
-// Read returns the last status.
-func Read(dir string) (Status, error) {
-	path := filepath.Join(dir, Name)
-	data, err := statefile.Read(path, readLimit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Status{}, fmt.Errorf("%w in %s", ErrNotRunning, path)
-	}
-	if err != nil {
-		return Status{}, err
-	}
+// Decode reads a status, wherever that comes from. The error goes on after the
+// name of its file.
+func Decode(data []byte) (Status, error) {
 	var s Status
 	if err := json.Unmarshal(data, &s); err != nil {
-		return Status{}, fmt.Errorf("%s cannot be read: %w", path, err)
+		return Status{}, fmt.Errorf("cannot be read: %w", err)
 	}
 	if s.APIVersion != APIVersion || s.Kind != Kind {
-		return Status{}, fmt.Errorf("%s is %s %s, not %s %s: the agent is of another version", path, s.APIVersion, s.Kind, APIVersion, Kind)
+		return Status{}, fmt.Errorf("is %s %s, not %s %s: the agent is of another version", s.APIVersion, s.Kind, APIVersion, Kind)
 	}
 	return s, nil
 }

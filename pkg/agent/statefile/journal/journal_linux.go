@@ -17,13 +17,6 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
 
-// Name is the journal's file in the state directory.
-const Name = "acts.jsonl"
-
-// LostKind is the step of the note that stands for a journal that was set
-// aside. Its result is "refused": it did nothing.
-const LostKind restartpolicy.StepKind = "journal-lost"
-
 // readLimit leaves room for a journal that could not be compacted for a while
 // because the disk was full.
 const readLimit = 8 * maxBytes
@@ -227,7 +220,7 @@ func Read(dir string) ([]restartpolicy.Act, error) {
 	if err != nil {
 		return nil, err
 	}
-	acts, _, err := decode(data)
+	acts, err := Decode(data)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
