@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // Files are the files below a record root, or below podLogsDir. Names are slash
@@ -57,14 +56,14 @@ func (d *Dir) Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 	name = filepath.FromSlash(name)
 	// Opening a device can act on it, so that nothing is opened before it is
-	// known to be a file. If a FIFO has taken its name since, O_NONBLOCK opens
+	// known to be a file. If a FIFO has taken its name since, openFile opens
 	// that at once and the second look refuses it.
 	if info, err := d.root.Stat(name); err != nil {
 		return nil, err
 	} else if err := regular(name, info); err != nil {
 		return nil, err
 	}
-	file, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	file, err := d.root.OpenFile(name, openFile, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +89,7 @@ func (d *Dir) List(ctx context.Context, name string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// O_DIRECTORY keeps a FIFO from being opened at all.
-	dir, err := d.root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	dir, err := d.root.OpenFile(filepath.FromSlash(name), openDir, 0)
 	if err != nil {
 		return nil, err
 	}
