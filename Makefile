@@ -9,12 +9,14 @@ LABELS    ?= !Slow
 # Vet and staticcheck of test/differential would go through the whole kubelet.
 MODULES   := . test
 BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+# Where admins run the plugin of oc.
+PLUGINS   := $(foreach os,linux darwin windows,$(foreach arch,amd64 arm64,$(OUT)/kubectl-nodekeeper-$(os)-$(arch)))
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unit test-race test-differential test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
+.PHONY: help build build-plugin $(PLUGINS) demo test test-unit test-race test-differential test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +26,12 @@ build: ## build the programs into _output/
 	$(BUILD) -o $(OUT)/nodekeeper ./cmd/nodekeeper
 	$(BUILD) -o $(OUT)/nodekeeper-hook ./cmd/hook
 	$(BUILD) -o $(OUT)/kubectl-nodekeeper ./cmd/kubectl-nodekeeper
+
+build-plugin: $(PLUGINS) ## build the plugin of oc for linux, darwin and windows into _output/
+
+$(PLUGINS): $(OUT)/kubectl-nodekeeper-%:
+	@mkdir -p $(OUT)
+	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o $@ ./cmd/kubectl-nodekeeper
 
 demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
 	@cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) run ./demo $(DEMO)
@@ -57,9 +65,10 @@ fuzz: ## a minute of fuzzing for each fuzz target
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
 	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$pkg || exit 1; done; done
 
-lint: ## formatting, vet, staticcheck
+lint: ## formatting, vet, staticcheck; the plugin of oc on other systems too
 	@out=$$(gofmt -l cmd pkg internal test); test -z "$$out" || { echo "gofmt: run make fmt: $$out"; exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
+	@for os in darwin windows; do GOOS=$$os $(GO) vet ./cmd/kubectl-nodekeeper || exit 1; done
 
 fmt: ## format all Go files
 	gofmt -w cmd pkg internal test
