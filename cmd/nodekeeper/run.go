@@ -14,12 +14,12 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/agent"
 )
 
-// The agent's heap is a few MiB of short-lived snapshots: collecting it twice
-// as often as usual costs nothing that can be measured, and keeps the agent
+// The agent's heap is a few MiB of short-lived snapshots: collecting it three
+// times as often as usual costs nothing that can be measured, and keeps the agent
 // small. GOGC and GOMEMLIMIT win.
 const (
-	gcPercent   = 50
-	memoryLimit = 36 << 20
+	gcPercent   = 30
+	memoryLimit = 32 << 20
 )
 
 // endTime bounds the wait for the records at the end.
