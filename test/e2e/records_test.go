@@ -138,6 +138,29 @@ func TestRecordOfAPowerCut(t *testing.T) {
 	}
 }
 
+// A reboot in good order: the containers are stopped, and CRI-O forgets them.
+func TestRecordOfAReboot(t *testing.T) {
+	labelled(t, records, disruptive)
+	s := stage(t, node.Options{})
+	s.agent()
+	s.run(app("1"))
+	c := s.running("app", "main")
+	truth := s.keepTruth(c)
+	s.must(s.box.Reboot(s.ctx), "reboot")
+	s.say("the node is back")
+	e := s.recorded(2*time.Minute, "app", c)
+	if !e.Complete() || !bytes.Equal(s.kept(e), truth()) {
+		t.Errorf("the log is not what was written; gaps %+v", e.Gaps)
+	}
+	if got := s.logs(e); !strings.Contains(got, "TERM obeyed") {
+		t.Errorf("logs: %q", got)
+	}
+	second := s.running("app", "main")
+	if second.ID == c.ID {
+		t.Error("the container outlived the reboot")
+	}
+}
+
 // flood writes more than the kubelet keeps, while it rotates.
 func flood(mib int) podSpec {
 	return podSpec{name: "flood", revision: "1", containers: []container{{name: "main", args: []string{
