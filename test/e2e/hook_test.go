@@ -99,6 +99,31 @@ func TestHundredStartsWithAHungAgent(t *testing.T) {
 	}
 }
 
+// Containers start while the agent is restarted again and again: none fails, and
+// all are followed in the end.
+func TestStartsWhileTheAgentRestarts(t *testing.T) {
+	labelled(t, records)
+	s := hooked(t, node.Options{})
+	s.put(crowd(40))
+	s.eventually(2*time.Minute, "all forty run", func() bool {
+		if _, err := s.box.Systemctl(s.ctx, "restart", node.Agent); err != nil {
+			t.Errorf("restart the agent: %v", err)
+		}
+		all, err := s.box.ContainerRecords(s.ctx, "crowd-node1")
+		running := 0
+		for _, c := range all {
+			if c.Attempt > 0 {
+				t.Fatalf("container %s was started twice", c.Name)
+			}
+			if c.Running() {
+				running++
+			}
+		}
+		return err == nil && running == 40
+	})
+	s.eventually(time.Minute, "all forty are followed", func() bool { return len(s.index().Live) == 40 })
+}
+
 // What the hook writes to is broken in each way that is to be feared: no
 // container fails to start.
 func TestHookOnABrokenDisk(t *testing.T) {
