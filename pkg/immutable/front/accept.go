@@ -1,0 +1,124 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// conn is a connection that is served here.
+type conn struct {
+	net.Conn
+	front *Front
+	// own is a connection of the proxy to itself.
+	own bool
+}
+
+// Close forgets the connection as well.
+func (c *conn) Close() error {
+	c.front.forget(c)
+	return c.Conn.Close()
+}
+
+// accept takes connections and gives each to the mode of the moment. Only a
+// listener that is closed ends it.
+func (f *Front) accept(ctx context.Context) error {
+	for wait := time.Duration(0); ; {
+		c, err := f.options.Listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("accept connections of the kubelet: %w", err)
+			}
+			// Out of files, or a client that was gone already.
+			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
+			f.options.Log.Warn("accept connections of the kubelet", "error", err)
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		wait = 0
+		f.accepted.Add(1)
+		f.take(ctx, c)
+	}
+}
+
+// take decides under the lock under which the mode changes, so that no
+// connection of the old mode is left when it has.
+func (f *Front) take(ctx context.Context, c net.Conn) {
+	own := f.own.has(c.RemoteAddr())
+	tcp, ok := c.(*net.TCPConn)
+	f.mu.Lock()
+	bypass := len(f.reasons) > 0
+	if f.stopped || bypass && !ok {
+		f.mu.Unlock()
+		_ = c.Close()
+		return
+	}
+	if !bypass {
+		served := &conn{Conn: c, front: f, own: own}
+		f.open[served] = true
+		f.mu.Unlock()
+		f.handoff.give(served)
+		return
+	}
+	f.open[tcp] = true
+	f.work.Go(func() {
+		defer f.forget(tcp)
+		defer tcp.Close()
+		if own {
+			_, _ = tcp.Write([]byte{bypassedByte})
+			return
+		}
+		f.spliced.Add(1)
+		f.splice(ctx, tcp)
+	})
+	f.mu.Unlock()
+}
+
+func (f *Front) forget(c net.Conn) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.open, c)
+}
+
+// handoff is the listener of the HTTP server: connections that were accepted
+// before.
+type handoff struct {
+	address net.Addr
+	conns   chan net.Conn
+	once    sync.Once
+	closed  chan struct{}
+}
+
+func newHandoff(address net.Addr) *handoff {
+	return &handoff{address: address, conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (h *handoff) give(c net.Conn) {
+	select {
+	case h.conns <- c:
+	case <-h.closed:
+		_ = c.Close()
+	}
+}
+
+func (h *handoff) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *handoff) Close() error {
+	h.once.Do(func() { close(h.closed) })
+	return nil
+}
+
+func (h *handoff) Addr() net.Addr { return h.address }
