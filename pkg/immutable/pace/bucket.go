@@ -88,18 +88,12 @@ func (b *Bucket) Take(ctx context.Context, class Class) (release func(), err err
 	return nil, ctx.Err()
 }
 
-// TryTake takes a token that is there now, without credit, and tells whether it
-// did. It never passes ahead of somebody who waits.
-func (b *Bucket) TryTake() (release func(), ok bool) {
+// Ready tells whether a token is there now, without credit, and nobody waits.
+func (b *Bucket) Ready() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.refill()
-	if b.tokens < 1 || b.full() || b.waiting() {
-		return nil, false
-	}
-	b.tokens--
-	b.inFlight++
-	return sync.OnceFunc(b.release), true
+	return b.tokens >= 1 && !b.full() && !b.waiting()
 }
 
 func (b *Bucket) release() {

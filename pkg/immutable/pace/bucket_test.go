@@ -154,16 +154,20 @@ func TestAGivenUpWaitLeavesNoTrace(t *testing.T) {
 	})
 }
 
-func TestATokenThatIsThereIsTakenWithoutCredit(t *testing.T) {
+func TestABucketIsReadyWhileItHasATokenOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Rate: 1, Burst: 1, Debt: 10})
-		if release, ok := b.TryTake(); !ok {
-			t.Error("a full bucket refused")
-		} else {
-			release()
+		if !b.Ready() {
+			t.Error("a full bucket is not ready")
 		}
-		if _, ok := b.TryTake(); ok {
-			t.Error("an empty bucket gave credit")
+		run(t, b, First, 3)()
+		time.Sleep(2 * time.Second)
+		if b.Ready() {
+			t.Error("a bucket in debt is ready")
+		}
+		time.Sleep(time.Second + time.Millisecond)
+		if !b.Ready() {
+			t.Error("a bucket that has repaid is not ready")
 		}
 	})
 }

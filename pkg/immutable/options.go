@@ -1,0 +1,100 @@
+package immutable
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/shape"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/upstream"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/wire"
+)
+
+const (
+	// defaultCredit is how many first reads may be asked ahead of the rate: as
+	// many as a full node has objects. Without the guard they would all be
+	// WATCHes, all at once.
+	defaultCredit = 2500
+	// listsInFlight is how many LISTs may wait for an answer at once. It is what
+	// slows a burst down when the API server is slow.
+	listsInFlight = 48
+	// listPatience is how long one LIST may take.
+	listPatience = 10 * time.Second
+	// answerPatience is how long a request is held while the API server fails.
+	answerPatience = 30 * time.Second
+	// retryFirst and retryMost bound the wait between two attempts.
+	retryFirst, retryMost = 100 * time.Millisecond, 5 * time.Second
+	// rewatchFirst and rewatchMost bound the wait before a WATCH that failed is
+	// opened again; a reflector's own: client-go tools/cache/reflector.go, v1.37.
+	rewatchFirst, rewatchMost = 800 * time.Millisecond, 30 * time.Second
+	// silence is after how long without an event or a bookmark, which come once
+	// a minute, a WATCH no longer vouches for its copy; twice as long ends it.
+	silence = 90 * time.Second
+	// immutableCheck is the time between two LISTs of an immutable object that
+	// a stream still follows. The kubelet ends such streams at its first read,
+	// so there are few and not for long.
+	immutableCheck = time.Minute
+	// watchJitter spreads the opening of WATCHes that wait for their token.
+	watchJitter = 0.5
+)
+
+// Upstream is the API server; *upstream.Client through FromClient. The methods
+// are called concurrently and their errors are those of package upstream.
+type Upstream interface {
+	// List asks for the object at a version: "" for the most recent, "0" for
+	// any, a number with match NotOlderThan. A missing object is nil.
+	List(ctx context.Context, key shape.Key, version, match string) (string, *wire.Object, error)
+	// Watch asks for what happens after a version, with bookmarks. ctx bounds
+	// the whole WATCH.
+	Watch(ctx context.Context, key shape.Key, version string) (Events, error)
+}
+
+// Events is an open WATCH. Close may be called while Next waits, and ends it.
+type Events interface {
+	Next() (wire.Event, error)
+	Close()
+}
+
+// FromClient makes a client the guard's Upstream.
+func FromClient(c *upstream.Client) Upstream { return client{c} }
+
+type client struct{ *upstream.Client }
+
+func (c client) Watch(ctx context.Context, key shape.Key, version string) (Events, error) {
+	events, err := c.Client.Watch(ctx, key, version)
+	if err != nil {
+		return nil, err
+	}
+	return events, nil
+}
+
+// Options of a guard.
+type Options struct {
+	// Config has been validated.
+	Config config.Proxy
+	// Upstream answers with the kubelet's own rights.
+	Upstream Upstream
+	// PassThrough takes the requests that the guard leaves to the API server.
+	PassThrough http.Handler
+	// Credit is how many LISTs of first reads may run ahead of Config.Lists; 0
+	// for the default.
+	Credit int
+	// Rand is in [0, 1) and safe for concurrent use; nil for a random one.
+	Rand func() float64
+	Log  *slog.Logger
+}
+
+func (o *Options) complete() {
+	if o.Credit == 0 {
+		o.Credit = defaultCredit
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}

@@ -1,0 +1,184 @@
+package immutable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/pace"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/shape"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/upstream"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/wire"
+)
+
+// refresh is a LIST on its way, with its further attempts.
+type refresh struct {
+	// version is what the LIST asks for: "", "0" or a number.
+	version string
+	number  uint64
+	class   pace.Class
+	// sent is set while a LIST is with the API server: whoever comes then and
+	// wants the most recent state cannot use its answer.
+	sent bool
+	// cancel ends it with its entry.
+	cancel context.CancelFunc
+	// troubled is closed when an attempt failed and another will follow, trouble
+	// being the last failure; done is closed
+	// when it is over, and err is set before.
+	troubled chan struct{}
+	trouble  error
+	done     chan struct{}
+	err      error
+}
+
+// refresh has the state renewed, by a LIST that is about to be sent anyway if
+// one fits. Called with mu held.
+func (g *Guard) refresh(e *entry, version string, class pace.Class) *refresh {
+	number, _ := parseVersion(version) // 0 for "" and "0"
+	for _, r := range e.refreshes {
+		if r.class <= class && r.answers(version, number) {
+			g.count.add(ListsJoined)
+			return r
+		}
+	}
+	r := &refresh{
+		version: version, number: number, class: class,
+		troubled: make(chan struct{}), done: make(chan struct{}),
+	}
+	if g.closing || e.gone {
+		r.err = context.Canceled
+		close(r.done)
+		return r
+	}
+	ctx, cancel := context.WithCancel(g.ctx)
+	r.cancel = cancel
+	e.refreshes = append(e.refreshes, r)
+	g.spawn(func(context.Context) { g.carryOut(ctx, e, r) })
+	return r
+}
+
+// answers says whether the LIST's answer will do for a wish.
+func (r *refresh) answers(version string, number uint64) bool {
+	switch version {
+	case "":
+		return r.version == "" && !r.sent
+	case "0":
+		return true
+	}
+	return r.version == "" && !r.sent || r.number >= number
+}
+
+// carryOut asks until there is an answer, a refusal that will stay, or nobody
+// left who wants it.
+func (g *Guard) carryOut(ctx context.Context, e *entry, r *refresh) {
+	defer r.cancel()
+	class, pause := r.class, retryFirst
+	for {
+		err := g.attempt(ctx, e, r, class)
+		g.mu.Lock()
+		over := err == nil || ctx.Err() != nil || e.gone || !passing(err) || r.beyond(e, err) || !e.used()
+		if over {
+			g.finish(e, r, err)
+		} else {
+			if r.trouble == nil {
+				close(r.troubled)
+			}
+			r.trouble = err
+		}
+		g.mu.Unlock()
+		if over {
+			return
+		}
+		var refusal *upstream.Refusal
+		delay := time.Duration((1 + g.options.Rand()) * float64(pause))
+		if errors.As(err, &refusal) {
+			delay = max(delay, min(refusal.Wait(), 2*retryMost))
+		}
+		// A sick API server is given no credit: the deadline has gone anyway.
+		class, pause = max(class, pace.Soon), min(2*pause, retryMost)
+		wait(ctx, delay)
+	}
+}
+
+// attempt sends one LIST and takes its answer in.
+func (g *Guard) attempt(ctx context.Context, e *entry, r *refresh, class pace.Class) error {
+	release, err := g.lists.Take(ctx, class)
+	if err != nil {
+		return err
+	}
+	defer release()
+	g.mu.Lock()
+	r.sent = true
+	floor := r.number
+	if r.version == "" && e.state != nil {
+		floor = e.state.number
+	}
+	g.mu.Unlock()
+	g.count.add(Lists)
+	match := ""
+	if r.version != "" && r.version != "0" {
+		match = shape.NotOlderThan
+	}
+	listCtx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	version, object, err := g.options.Upstream.List(listCtx, e.key, r.version, match)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r.sent = false
+	if err != nil {
+		g.count.add(ListFailures)
+		return err
+	}
+	return g.adopt(e, version, object, floor)
+}
+
+// finish tells those who wait. Called with mu held.
+func (g *Guard) finish(e *entry, r *refresh, err error) {
+	for i, other := range e.refreshes {
+		if other == r {
+			e.refreshes = append(e.refreshes[:i], e.refreshes[i+1:]...)
+			break
+		}
+	}
+	if err != nil {
+		g.options.Log.Debug("list failed", "key", e.key.String(), "error", err)
+	}
+	r.err = err
+	close(r.done)
+	if unusable(err) {
+		// Nothing that is known of the key can be relied on.
+		g.forget(e)
+		return
+	}
+	g.tend(e)
+}
+
+// beyond says that the API server refused because the LIST asked for more than
+// it has said there is. The client must be told, to give its version up:
+// client-go tools/cache/reflector.go isTooLargeResourceVersionError, v1.37.
+func (r *refresh) beyond(e *entry, err error) bool {
+	var refusal *upstream.Refusal
+	return errors.As(err, &refusal) && refusal.Code == http.StatusGatewayTimeout &&
+		(e.state == nil || r.number > e.state.number)
+}
+
+// passing says whether the same request may succeed in a while.
+func passing(err error) bool {
+	var refusal *upstream.Refusal
+	if errors.As(err, &refusal) {
+		return refusal.Code == http.StatusTooManyRequests || refusal.Code >= http.StatusInternalServerError
+	}
+	return !unusable(err)
+}
+
+// unusable says that the API server answered, and that the guard can do nothing
+// with the answer. The request is then the API server's to answer.
+func unusable(err error) bool {
+	for _, known := range []error{errVersions, errBytes, wire.ErrResourceVersion, upstream.ErrTooLarge, upstream.ErrAnswer} {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
