@@ -40,7 +40,8 @@ func Parse(r *http.Request) (Query, bool) {
 // plain says that the request has no body, changes no protocol, is not made in
 // another's name, and stands on its own line.
 func plain(r *http.Request) bool {
-	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
+	// A body of unknown length, as a chunked one, is of -1.
+	if r.ContentLength != 0 {
 		return false
 	}
 	if u := r.URL; u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || u.Fragment != "" {
