@@ -178,13 +178,12 @@ func (o *Object) WithResourceVersion(version string) (*Object, error) {
 		return nil, fmt.Errorf("set resourceVersion of %s/%s: %w", o.Namespace, o.Name, ErrResourceVersion)
 	}
 	out := make([]byte, 0, len(o.Protobuf)+len(version))
-	last := lastMeta(o.Protobuf)
-	i := 0
 	for f, err := range fields(o.Protobuf) {
 		if err != nil {
 			return nil, fmt.Errorf("set resourceVersion of %s/%s: %w", o.Namespace, o.Name, err)
 		}
-		if i == last {
+		// Decoders merge metadata that stands more than once, so each is changed.
+		if f.number == objectMeta {
 			meta, err := replaceVersion(f.bytes, version)
 			if err != nil {
 				return nil, fmt.Errorf("set resourceVersion of %s/%s: %w", o.Namespace, o.Name, err)
@@ -193,25 +192,13 @@ func (o *Object) WithResourceVersion(version string) (*Object, error) {
 		} else {
 			out = append(out, f.raw...)
 		}
-		i++
 	}
 	changed := *o
 	changed.ResourceVersion, changed.Protobuf = version, out
 	return &changed, nil
 }
 
-// lastMeta is the place of the last metadata field, whose version counts.
-func lastMeta(message []byte) int {
-	last, i := -1, 0
-	for f, err := range fields(message) {
-		if err == nil && f.number == objectMeta && f.kind == protowire.BytesType {
-			last = i
-		}
-		i++
-	}
-	return last
-}
-
+// replaceVersion sets the version in ObjectMeta, where it stands or at the end.
 func replaceVersion(meta []byte, version string) ([]byte, error) {
 	out := make([]byte, 0, len(meta)+len(version)+2)
 	written := false
