@@ -313,6 +313,13 @@ func TestARotationMovesOnlyNewRequests(t *testing.T) {
 	if len(old) != 1 || old[0].open() != 1 {
 		t.Fatalf("%d old generations", len(old))
 	}
+	// New connections on demand leave the old ones to their requests, too.
+	before := s.conns.Load()
+	s.upstream.Renew()
+	s.wants(client, "/renewed", "")
+	if s.conns.Load() != before+1 {
+		t.Errorf("%d new connections", s.conns.Load()-before)
+	}
 	close(release)
 	if err := <-ended; err != nil {
 		t.Errorf("the watch: %v", err)
@@ -323,11 +330,11 @@ func TestARotationMovesOnlyNewRequests(t *testing.T) {
 	})
 	// A request that does not end has a bound.
 	release = make(chan bool)
+	serials.Delete("/watch")
 	go func() {
 		_, err := s.get(client, "/watch")
 		ended <- err
 	}()
-	serials.Delete("/watch")
 	s.until("the watch is open", func() bool { _, ok := serials.Load("/watch"); return ok })
 	s.node.Rotate(s.ca.Kubelet("n1"))
 	s.upstream.look(time.Now())

@@ -266,3 +266,11 @@ func (t Target) Address() string {
 	}
 	return strings.TrimSuffix(t.URL.Host, ":") + ":443"
 }
+
+// Renew has new requests take new connections: those that there are may be
+// dead, which their pings tell half a minute later.
+func (u *Upstream) Renew() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.renew()
+}

@@ -20,6 +20,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,21 +44,21 @@ const (
 // Authority is a node's certificate authority with its server certificate. It
 // may be used from several goroutines.
 type Authority struct {
-	names []string
-	now   func() time.Time
+	now func() time.Time
 
 	certificate *x509.Certificate
 	key         crypto.Signer
 	pem         []byte
 
-	mu     sync.Mutex // guards server
+	mu     sync.Mutex // guards all below
+	names  []string
 	server *tls.Certificate
 }
 
 // Open reads the authority in dir, or makes one there. The server certificate
 // is for the given DNS names and addresses.
 func Open(dir string, names []string, now func() time.Time) (*Authority, error) {
-	a := &Authority{names: names, now: now}
+	a := &Authority{names: slices.Clone(names), now: now}
 	path := filepath.Join(dir, "ca.pem")
 	err := a.read(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUseless) {
@@ -129,6 +130,16 @@ func (a *Authority) use(certificate *x509.Certificate, key crypto.Signer) {
 
 // PEM is the authority's certificate.
 func (a *Authority) PEM() []byte { return a.pem }
+
+// Name adds a name that the server certificate is to be for. Those it was for
+// stay: a kubelet that runs asks for the name that it was started with.
+func (a *Authority) Name(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !slices.Contains(a.names, name) {
+		a.names, a.server = append(a.names, name), nil
+	}
+}
 
 // GetCertificate is for tls.Config: the server certificate, renewed in time.
 // It is in memory only.

@@ -44,6 +44,13 @@ func TestTheCertificateIsForTheAPIServersName(t *testing.T) {
 	if _, err := leaf(t, a).Verify(x509.VerifyOptions{DNSName: "other.example.org", Roots: roots}); err == nil {
 		t.Error("it is for any name")
 	}
+	// When the API server gets another name, then it is for both.
+	a.Name("other.example.org")
+	for _, name := range []string{"api.example.org", "other.example.org"} {
+		if _, err := leaf(t, a).Verify(x509.VerifyOptions{DNSName: name, Roots: roots}); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestARestartKeepsTheAuthorityForTheKubeletThatRuns(t *testing.T) {

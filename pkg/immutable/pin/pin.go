@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/kubeconfig"
 )
 
@@ -32,10 +30,8 @@ type Options struct {
 type Pin struct {
 	options Options
 
-	mu sync.Mutex // guards all below
-	// seen are the files as they were read; readAt is when.
-	seen    map[string]regularfile.Identity
-	readAt  time.Time
+	mu      sync.Mutex // guards all below
+	files   kubeconfig.Files
 	store   slot
 	named   slot
 	problem string
@@ -63,22 +59,14 @@ func New(o Options) *Pin {
 // stat of each: kubelets connect some 40 times at once after an outage.
 func (p *Pin) refresh() {
 	now := p.options.Now()
-	if p.unchanged() {
+	if !p.files.Changed(now) {
 		return
 	}
-	// Identities come before contents: what changes in between is read again.
 	current := filepath.Join(p.options.Directory, storeCurrent)
-	files := []string{p.options.Kubeconfig, current}
+	p.files.See(now, p.options.Kubeconfig, current)
 	source, err := kubeconfig.Read(p.options.Kubeconfig)
 	if err == nil {
-		files = source.Files()
-		if !slices.Contains(files, current) {
-			files = append(files, current)
-		}
-	}
-	p.seen, p.readAt = make(map[string]regularfile.Identity, len(files)), now
-	for _, file := range files {
-		p.seen[file], _ = regularfile.Stat(file)
+		p.files.Also(source.Files()...)
 	}
 	stored, storeErr := load(current, "")
 	p.take(&p.store, stored, now)
@@ -115,24 +103,6 @@ func (p *Pin) note(errs ...error) {
 		p.options.Log.Warn("the kubelet has no client certificate that can be used", "error", problem)
 	}
 	p.problem = problem
-}
-
-// reread is how long a file that changed a moment ago, and that could have
-// changed again within the same time stamp, is not read again.
-const reread = 100 * time.Millisecond
-
-func (p *Pin) unchanged() bool {
-	if p.seen == nil {
-		return false
-	}
-	fresh := p.options.Now().Sub(p.readAt).Abs() < reread
-	for file, was := range p.seen {
-		is, _ := regularfile.Stat(file)
-		if is != was || is != (regularfile.Identity{}) && !fresh && !is.Settled(p.readAt) {
-			return false
-		}
-	}
-	return true
 }
 
 // best is the certificate to show upstream: of those that are valid, the one
