@@ -24,6 +24,8 @@ type plugin struct {
 	kube     *genericclioptions.ConfigFlags
 	// dir is the record root, below the node's /var/log.
 	dir string
+	// poll is how often a followed log is asked for; the reader's choice if 0.
+	poll time.Duration
 }
 
 func newPlugin(out, err io.Writer, now func() time.Time) *plugin {

@@ -44,6 +44,32 @@ func (n *nodeFiles) Open(ctx context.Context, name string) (io.ReadCloser, error
 	return f, nil
 }
 
+// OpenFrom opens a file at a position: what is there now is the rest of it. The
+// server may grant no ranges.
+func (n *nodeFiles) OpenFrom(ctx context.Context, name string, from int64) (io.ReadCloser, error) {
+	answer, err := n.get(ctx, name, http.Header{"Range": {fmt.Sprintf("bytes=%d-", from)}})
+	var r *refusal
+	if errors.As(err, &r) && r.code == http.StatusRequestedRangeNotSatisfiable {
+		return http.NoBody, nil // nothing has been added
+	}
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode == http.StatusPartialContent {
+		if got := answer.Header.Get("Content-Range"); !strings.HasPrefix(got, fmt.Sprintf("bytes %d-", from)) {
+			return nil, errors.Join(fmt.Errorf("%s: the server answered with the range %q", name, got), answer.Body.Close())
+		}
+		return answer.Body, nil
+	}
+	if answer.ContentLength >= 0 && answer.ContentLength <= from {
+		return http.NoBody, answer.Body.Close()
+	}
+	if _, err := io.CopyN(io.Discard, answer.Body, from); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), answer.Body.Close())
+	}
+	return answer.Body, nil
+}
+
 // total is what follows the slash of "bytes 0-65535/1048576".
 func total(contentRange string) (int64, error) {
 	_, text, _ := strings.Cut(contentRange, "/")

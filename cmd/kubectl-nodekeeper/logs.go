@@ -26,7 +26,11 @@ mean the same here, but lines are lines of the container: what the runtime cut i
 joined, and rotated and compressed pieces are read too.
 
 The API server is asked on which node the pod is, unless --node names it: a pod
-whose manifest is gone can only be found so, and --crash needs it too.`,
+whose manifest is gone can only be found so, and --crash needs it too.
+
+With -f the node is asked every second or two for what is new, until the attempt
+has ended and all of it is shown. If the node or the API server is out of reach
+meanwhile, that is said, and the log goes on where it was.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	logs.Add(c.Flags())
@@ -40,8 +44,6 @@ whose manifest is gone can only be found so, and --crash needs it too.`,
 			return cli.Usage(err)
 		}
 		switch {
-		case logs.Options.Follow:
-			return cli.Usage(errors.New("a log can be followed on its node only: nodekeeper logs -f there, or oc logs -f"))
 		case node != "" && !isNodeName(node):
 			return cli.Usage(fmt.Errorf("%q is no name of a node", node))
 		case node == "" && logs.Query.Pod == "":
@@ -56,7 +58,8 @@ whose manifest is gone can only be found so, and --crash needs it too.`,
 				return err
 			}
 		}
-		logs.Options.Now = p.now
+		logs.Options.Now, logs.Options.Poll = p.now, p.poll
+		logs.Options.Notice = func(text string) { fmt.Fprintf(p.err, "%s: node %s: %s\n", name, node, cli.Printable(text)) }
 		return p.printLogs(c.Context(), &logs, &nodeFiles{cluster: server, node: node, dir: p.dir})
 	})
 	return c

@@ -118,7 +118,7 @@ func TestManyNodesAreAskedAFewAtATime(t *testing.T) {
 func TestBadUsage(t *testing.T) {
 	s := stage(t)
 	for _, args := range []string{"crashes", "status", "acts", "crashes a --all-nodes", "crashes ../secrets", "status a/b", "crashes a --pod a/b/c",
-		"logs", "logs --crash 2026", "logs a/b -f", "logs a/b --node ../x", "logs a b", "logs a/b --tail=-7", "frobnicate", "crashes a --class sad"} {
+		"logs", "logs --crash 2026", "logs a/b --node ../x", "logs a b", "logs a/b --tail=-7", "frobnicate", "crashes a --class sad"} {
 		code, out, stderr := s.call(strings.Fields(args)...)
 		if code != cli.ExitUsage || out != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)

@@ -42,6 +42,8 @@ type scene struct {
 	busiest  int
 	noRange  bool
 	forbid   bool
+	out      func(http.ResponseWriter) // answers instead, if set
+	truncate int                       // answers that break off in the middle
 }
 
 func stage(t *testing.T) *scene {
@@ -118,13 +120,21 @@ func (s *scene) proxy(w http.ResponseWriter, r *http.Request) {
 	s.requests = append(s.requests, strings.TrimPrefix(r.URL.Path, prefix)+" "+r.Header.Get("Range"))
 	s.busy++
 	s.busiest = max(s.busiest, s.busy)
-	noRange := s.noRange
+	noRange, out, truncated := s.noRange, s.out, s.truncate > 0 && strings.Contains(r.URL.Path, "/log.")
+	if truncated {
+		s.truncate--
+		w = &broken{w}
+	}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.busy--
 	}()
+	if out != nil {
+		out(w)
+		return
+	}
 	if s.forbidden() || node == "forbidden" {
 		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, "nodes", `nodes "`+node+`" is forbidden: User "eve" cannot get resource "nodes/proxy" in API group "" at the cluster scope`)
 		return

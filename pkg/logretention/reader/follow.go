@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// followPeriod is how often a growing file is looked at. Looking costs two
+	// followPeriod is how often a growing file of this machine is looked at. Looking costs two
 	// system calls; a watch would have to be told of each rotation.
 	followPeriod = 100 * time.Millisecond
 	// recordWait bounds the time between the end of a capture and its record.
@@ -30,6 +30,8 @@ type growth struct {
 	// over tells whether nothing more is written to the file.
 	over  func(file *localFile) bool
 	ended bool
+	// polled is set instead of file for a file of another machine.
+	polled *polled
 }
 
 func (g *growth) of(src io.Reader, t *text) io.Reader {
@@ -51,7 +53,7 @@ func (g *growth) Read(p []byte) (int, error) {
 			return 0, g.r.failed
 		}
 		// The last bytes may have been written between the two looks.
-		if g.file == nil || g.over(g.file) {
+		if (g.file == nil && g.polled == nil) || g.over(g.file) {
 			g.ended = true
 			continue
 		}
@@ -62,7 +64,7 @@ func (g *growth) Read(p []byte) (int, error) {
 }
 
 func (r *reading) wait() error {
-	timer := time.NewTimer(followPeriod)
+	timer := time.NewTimer(r.period)
 	defer timer.Stop()
 	select {
 	case <-r.ctx.Done():
@@ -70,6 +72,14 @@ func (r *reading) wait() error {
 	case <-timer.C:
 		return nil
 	}
+}
+
+// pause shows what there is, and waits.
+func (r *reading) pause() error {
+	if r.failed = r.p.idle(); r.failed != nil {
+		return r.failed
+	}
+	return r.wait()
 }
 
 // follow writes the newest segment of a live attempt and what is written after
@@ -80,19 +90,15 @@ func (r *reading) follow(i int, s span) error {
 	}
 	for {
 		n, _, _ := record.ParseSegment(s.attempt.Segments[s.segment].Name)
-		g := &growth{r: r, over: func(*localFile) bool { return r.captureMoved(s.attempt.Path, n) }}
-		if err := r.span(i, s, g); err != nil {
-			return err
-		}
-		next, err := r.successor(s.attempt)
-		if err != nil {
+		next, err := r.segmentWhole(i, s, n)
+		if err != nil || next == nil {
 			return err
 		}
 		from := len(next.Segments)
-		if k := slices.IndexFunc(next.Segments, func(s record.Segment) bool { m, _, _ := record.ParseSegment(s.Name); return m > n }); k >= 0 {
+		if k := newerThan(next.Segments, n); k >= 0 {
 			from = k
 		}
-		spans := spansOf(&next, from)
+		spans := spansOf(next, from)
 		var last *span
 		for k := range spans {
 			i++
@@ -121,6 +127,25 @@ func (r *reading) follow(i int, s span) error {
 	}
 }
 
+// segmentWhole writes segment n of a live attempt until nothing more is written
+// to it, and gives what the attempt has become by then; nil if it is out of
+// reach.
+func (r *reading) segmentWhole(i int, s span, n int) (*Attempt, error) {
+	g := &growth{r: r, over: func(*localFile) bool { return r.captureMoved(s.attempt.Path, n) }}
+	if r.far != nil {
+		g.polled = r.poll(s, max(s.from, r.start.offset(i)))
+		g.over = g.polled.over
+	}
+	if err := r.span(i, s, g); err != nil {
+		return nil, err
+	}
+	if r.far != nil {
+		return g.polled.next, nil
+	}
+	next, err := r.successor(s.attempt)
+	return &next, err
+}
+
 // captureMoved tells whether a live attempt has a newer segment than n, or is
 // live no more.
 func (r *reading) captureMoved(dir string, n int) bool {
@@ -145,9 +170,7 @@ func (r *reading) successor(a *Attempt) (Attempt, error) {
 			return found, nil
 		}
 		if waited > recordWait {
-			gone := *a
-			gone.Live, gone.Segments, gone.Gaps = false, nil, nil
-			return gone, nil
+			return a.gone(), nil
 		}
 		if err := r.wait(); err != nil {
 			return Attempt{}, err

@@ -25,8 +25,12 @@ type Options struct {
 	// begin with "---", are not counted.
 	LimitBytes *int64
 	// Follow goes on with what is written to the last attempt, if that is live,
-	// until it has been recorded or the context ends. On the node only.
+	// until it has been recorded or the context ends. Files that are no Dir are
+	// asked again and again, every Poll (a default if 0), and may be out of reach
+	// for some minutes; Notice, if set, is told of that in one line.
 	Follow bool
+	Poll   time.Duration
+	Notice func(text string)
 	// Prefix puts "[NAMESPACE/POD/CONTAINER#ATTEMPT] " before each line.
 	Prefix bool
 	// Stream is stdout or stderr; empty for both.
@@ -69,6 +73,12 @@ func (o Options) from() time.Time {
 		now = time.Now
 	}
 	return now().Add(-o.Since)
+}
+
+func (o Options) notice(text string) {
+	if o.Notice != nil {
+		o.Notice(text)
+	}
 }
 
 // wants tells whether a stream is shown.

@@ -61,6 +61,9 @@ func (t *tail) span(ctx context.Context, files Files, i int, s span, follows boo
 	if s.segment == len(s.attempt.Segments) {
 		return nil
 	}
+	if follows {
+		t.begin(position{i, s.from})
+	}
 	text, err := openText(ctx, files, s)
 	if err != nil {
 		return err
@@ -71,7 +74,10 @@ func (t *tail) span(ctx context.Context, files Files, i int, s span, follows boo
 		if err != nil {
 			return err
 		}
-		r, err := t.forwards(s, newLines(ctx, src, make([]byte, readSize), s.from))
+		r, err := t.forwards(s, newLines(ctx, src, make([]byte, readSize), s.from), follows)
+		if follows {
+			t.begin(position{i, r.end})
+		}
 		t.take(i, r)
 		return err
 	}
@@ -85,11 +91,16 @@ func (t *tail) span(ctx context.Context, files Files, i int, s span, follows boo
 		if b.end, err = b.whole(); err != nil {
 			return err
 		}
-		for k := range t.start.at {
-			t.start.at[k] = position{i, b.end}
-		}
+		t.begin(position{i, b.end})
 	}
 	return t.backwards(ctx, i, s, b)
+}
+
+// begin wants what comes at a position, and nothing before it.
+func (t *tail) begin(at position) {
+	for k := range t.start.at {
+		t.start.at[k] = at
+	}
 }
 
 func (t *tail) backwards(ctx context.Context, i int, s span, b *backwards) error {
@@ -157,15 +168,20 @@ type finish struct {
 }
 
 // forwards finds the same in a text that can only be read from its beginning. It
-// keeps the places of the last lines.
-func (t *tail) forwards(s span, l *lines) (*ring, error) {
-	r := &ring{most: t.left}
+// keeps the places of the last lines. Where it follows, the line that is being
+// written belongs to what is to come.
+func (t *tail) forwards(s span, l *lines, follows bool) (*ring, error) {
+	r := &ring{most: t.left, end: s.from}
 	var e entry
 	var f finish
 	for {
 		p, err := l.next()
 		if err != nil {
 			break
+		}
+		whole := p.last && len(p.data) > 0 && p.data[len(p.data)-1] == '\n'
+		if whole {
+			r.end = p.offset + int64(len(p.data))
 		}
 		if p.first {
 			if len(p.data) == 0 || p.data[0] == '\n' {
@@ -175,10 +191,10 @@ func (t *tail) forwards(s span, l *lines) (*ring, error) {
 			f = finish{p.offset, p.offset, e.stream}
 		}
 		switch {
-		case !p.last || !t.opts.wants(e.stream):
+		case !p.last || !t.opts.wants(e.stream) || (follows && !whole):
 		case e.stream != damaged:
 			r.record(f, e.partial, t.until(&e))
-		case !s.newest() || p.data[len(p.data)-1] == '\n':
+		case !s.newest() || whole:
 			r.push(f)
 		}
 	}
@@ -218,6 +234,8 @@ func (t *tail) take(i int, r *ring) {
 type ring struct {
 	most int64
 	kept []finish
+	// end is where the last whole line ends.
+	end int64
 	// first are the first records of the streams, part the lines that have
 	// not ended.
 	first, part [damaged]*finish

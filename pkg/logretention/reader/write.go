@@ -1,10 +1,12 @@
 package reader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // Write writes the logs of attempts, one after the other, in one pass and in
@@ -15,14 +17,16 @@ func Write(ctx context.Context, w io.Writer, files Files, attempts []Attempt, o 
 		return err
 	}
 	local, isLocal := files.(*Dir)
+	r := &reading{ctx: ctx, files: files, local: local, p: newPrinter(w, o), buf: make([]byte, readSize), period: followPeriod}
 	if o.Follow && !isLocal {
-		return errors.New("a log can be followed on its node only: run nodekeeper logs there")
+		r.period = cmp.Or(o.Poll, pollPeriod)
+		r.far = &patient{Files: files, say: o.notice, period: r.period, pause: r.pause}
+		r.files = r.far
 	}
 	now := make([]Attempt, len(attempts))
 	for i, a := range attempts {
-		now[i] = refresh(ctx, files, a)
+		now[i] = refresh(ctx, r.files, a)
 	}
-	r := &reading{ctx: ctx, files: files, local: local, p: newPrinter(w, o), buf: make([]byte, readSize)}
 	err := r.all(now)
 	if err == nil {
 		err = r.p.reset()
@@ -38,8 +42,11 @@ type reading struct {
 	ctx   context.Context
 	files Files
 	local *Dir
-	p     *printer
-	buf   []byte
+	// far are the files while a log of another machine is followed.
+	far    *patient
+	period time.Duration // between two looks at a growing file
+	p      *printer
+	buf    []byte
 	// start is where each stream's lines begin that are wanted.
 	start start
 	// failed is an error of w while a log was being followed.
@@ -83,12 +90,20 @@ func (r *reading) span(i int, s span, grows *growth) error {
 	if err := r.before(s); err != nil || s.segment == len(s.attempt.Segments) {
 		return err
 	}
+	from := max(s.from, r.start.offset(i))
+	if r.far != nil {
+		p := r.poll(s, from)
+		if grows != nil {
+			p = grows.polled
+		}
+		defer p.Close()
+		return r.pollSpan(i, s, p, grows)
+	}
 	t, err := openText(r.ctx, r.files, s)
 	if err != nil {
 		return r.cannot(s, err)
 	}
 	defer t.Close()
-	from := max(s.from, r.start.offset(i))
 	src, err := t.slice(from, s.to)
 	if err != nil {
 		return r.cannot(s, err)

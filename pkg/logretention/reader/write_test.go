@@ -160,9 +160,6 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	if err := Write(t.Context(), io.Discard, remote{s.files()}, nil, Options{Follow: true}); err == nil {
-		t.Error("following from afar")
-	}
 }
 
 func TestSinceIsByTheClock(t *testing.T) {
