@@ -66,13 +66,22 @@ func (c *cluster) get(ctx context.Context, at string, query url.Values, header h
 		if errors.As(err, &at) {
 			err = at.Err
 		}
-		return nil, fmt.Errorf("the API server %s cannot be reached: %w", c.base.Host, err)
+		return nil, fmt.Errorf("the API server %s cannot be reached%s: %w", c.base.Host, c.doubt(), err)
 	}
 	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusPartialContent {
 		return answer, nil
 	}
 	defer answer.Body.Close()
 	return nil, refused(answer)
+}
+
+// doubt is what the address alone gives away: it is client-go's where no
+// kubeconfig names another.
+func (c *cluster) doubt() string {
+	if c.base.Host == "localhost:8080" {
+		return " (no kubeconfig? Name one with --kubeconfig or KUBECONFIG)"
+	}
+	return ""
 }
 
 // decode asks for an object of the API.

@@ -1,12 +1,15 @@
 package main
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // connect reads the kubeconfig.
 func (p *plugin) connect() (*cluster, error) {
 	config, err := p.kube.ToRESTConfig()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	return connect(config)
 }

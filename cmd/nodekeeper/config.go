@@ -21,7 +21,7 @@ func (p *program) config() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "check [FILE]",
-			Short: "say what is wrong in a configuration (default: the one of --config); exit code 2 if anything is",
+			Short: "say what is wrong in a configuration (default: the one of --config)",
 			Args:  cobra.MaximumNArgs(1),
 			RunE: cli.Does(func(_ *cobra.Command, args []string) error {
 				path := p.path

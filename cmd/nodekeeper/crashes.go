@@ -24,7 +24,8 @@ func (p *program) crashes() *cobra.Command {
 		Long: `List the attempts of containers that have ended, newest last: how, and how much
 of their log is kept. The log of one: nodekeeper logs --crash ID.
 
-CLASS is one of ` + view.ClassList() + `.`,
+CLASS is one of
+` + view.ClassList() + `.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	form.Add(c.Flags())
@@ -53,7 +54,7 @@ CLASS is one of ` + view.ClassList() + `.`,
 
 // logDir adds the flag that names another record root than the configuration's.
 func logDir(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "log-dir", "", "directory of the crash records (default: directories.log of the configuration)")
+	c.Flags().StringVar(dir, "log-dir", "", "directory of the crash records (default: directories.log)")
 }
 
 func (p *program) recordRoot(c *cobra.Command, chosen string) (string, error) {

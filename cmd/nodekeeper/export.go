@@ -72,6 +72,9 @@ func (p *program) pack(ctx context.Context, w io.Writer, filter view.Filter, dir
 	now := p.clock.Now().Wall
 	a := newArchive(w, "nodekeeper-"+nodeName(index)+"-"+now.UTC().Format("20060102T150405Z"), now)
 	index = filter.Of(index, now)
+	if len(index.Records)+len(index.Live) == 0 {
+		p.warn("no crash records are chosen: the archive has the acts and the status only")
+	}
 	a.text("version.txt", []byte(versionLine()))
 	a.json(index, "index.json")
 	if s, err := status.Read(dirs.Run); err == nil {

@@ -17,7 +17,7 @@ func (p *program) hold() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hold ID",
 		Short: "keep a crash record whatever its age and size, until it is released",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneRecord,
 	}
 	logDir(c, &dir)
 	c.Flags().StringVar(&reason, "reason", "", "why, for whoever reads the list")
@@ -34,7 +34,7 @@ func (p *program) release() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "release ID",
 		Short: "end a hold: the record may be evicted like any other",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneRecord,
 	}
 	logDir(c, &dir)
 	c.RunE = cli.Does(func(c *cobra.Command, args []string) error {
@@ -46,6 +46,16 @@ func (p *program) release() *cobra.Command {
 		})
 	})
 	return c
+}
+
+func oneRecord(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0 || args[0] == "":
+		return errors.New("which record? nodekeeper crashes lists their IDs")
+	case len(args) > 1:
+		return fmt.Errorf("one record at a time: %q is one too many", args[1])
+	}
+	return nil
 }
 
 // change finds a record by its ID, changes it, and prints what became of it.
@@ -71,9 +81,6 @@ func (p *program) change(c *cobra.Command, dir, id string, change func(*store.St
 }
 
 func recordOf(ctx context.Context, root, id string) (reader.Attempt, error) {
-	if id == "" {
-		return reader.Attempt{}, cli.Usage(errors.New("which record? nodekeeper crashes lists their IDs"))
-	}
 	files, index, err := openRecords(ctx, root)
 	if err != nil {
 		return reader.Attempt{}, err

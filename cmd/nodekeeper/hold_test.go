@@ -53,7 +53,7 @@ func TestHoldAndRelease(t *testing.T) {
 func TestHoldOfWhatIsNotThere(t *testing.T) {
 	s := stage(t)
 	fixture.Records(t, s.records, s.now.Wall)
-	for args, want := range map[string]int{"hold 1999": cli.ExitFailure, "release 2026": cli.ExitFailure, "hold": cli.ExitUsage} {
+	for args, want := range map[string]int{"hold 1999": cli.ExitFailure, "release 2026": cli.ExitFailure, "hold": cli.ExitUsage, "release 1 2": cli.ExitUsage} {
 		if code, out, stderr := s.call(strings.Fields(args)...); code != want || out != "" || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
 		}

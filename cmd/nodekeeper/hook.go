@@ -111,7 +111,7 @@ func (p *program) hookCheck() *cobra.Command {
 // add adds the flags. What is not given is the configuration's.
 func (h *hook) add(c *cobra.Command, poststop bool) {
 	flags := c.Flags()
-	flags.StringVar(&h.dir, "dir", "", "one of CRI-O's hooks_dir (default: logs.hook.directory, "+hooksd.DefaultDir+")")
+	flags.StringVar(&h.dir, "dir", "", "one of CRI-O's hooks_dir (default: logs.hook.directory)")
 	flags.StringVar(&h.program, "binary", "", "the hook's program (default: logs.hook.program)")
 	if poststop {
 		flags.BoolVar(&h.poststop, "poststop", false, "have the removal of containers reported too")

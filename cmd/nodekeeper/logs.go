@@ -19,15 +19,18 @@ func (p *program) logs() *cobra.Command {
 	var logs view.Logs
 	var namespace, dir string
 	c := &cobra.Command{
-		Use:   "logs [NAMESPACE/]POD [-c CONTAINER] [--crash ID | --previous[=k] | --first | --all]",
+		Use:   "logs [NAMESPACE/]POD [-c CONTAINER] [--crash ID|--previous[=k]|--first|--all]",
 		Short: "print the log of a container, of one that has ended too",
 		Long: `Print the log of a container: of the attempt that runs, or of the one that ended
 last if none does, or of the attempt that is chosen. Flags that kubectl logs has
 mean the same here, but lines are lines of the container: what the runtime cut is
 joined, and rotated and compressed pieces are read too.
 
+--headers=auto and --escape=auto are yes on a terminal; there are headers also for
+several attempts, and where something is missing.
+
 Of a pod that nodekeeper keeps nothing of, the kubelet's own files are read.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error { return logs.Arguments(args) },
 	}
 	logs.Add(c.Flags())
 	c.Flags().StringVarP(&namespace, "namespace", "n", "", "namespace of the pod; not needed where the pod's name is unique")
@@ -82,7 +85,7 @@ func kubelets(logs *view.Logs, podLogs string, index *record.Index, why error) (
 	attempts, err := logs.SelectOfKubelet(podLogs, index.Node)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("%w; nor has the kubelet a log of it in %s", why, podLogs)
+		return nil, nil, fmt.Errorf("the kubelet has no log of %s in %s, and %w", logs.Query.Pod, podLogs, why)
 	case err != nil:
 		return nil, nil, asRoot(err)
 	}

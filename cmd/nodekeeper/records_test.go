@@ -105,6 +105,9 @@ func TestThereIsAlwaysALineThatSaysWhatToChoose(t *testing.T) {
 		"":                              {cli.ExitUsage, "which pod?"},
 		"a/b/c":                         {cli.ExitUsage, "neither POD nor NAMESPACE/POD"},
 		pod + " --crash 1 --first":      {cli.ExitUsage, "choose one of"},
+		pod + " -p 2":                   {cli.ExitUsage, "--previous=2"},
+		pod + " " + pod:                 {cli.ExitUsage, "one pod at a time"},
+		pod + " --stream both":          {cli.ExitUsage, "--stream"},
 		pod + " --previous=0":           {cli.ExitUsage, "1 is the attempt that ended last"},
 		pod + " --tail=-2":              {cli.ExitUsage, "--tail"},
 		pod + " --limit-bytes=-1":       {cli.ExitUsage, "--limit-bytes"},
@@ -135,7 +138,7 @@ func TestOfAPodThatWasNeverRecordedTheKubeletsFilesAreRead(t *testing.T) {
 				t.Errorf("recorded %v, %q: code %d, %q, %q", recorded, args, code, out, stderr)
 			}
 		}
-		if code, _, stderr := s.call("logs", "default/other"); code != cli.ExitFailure || !strings.Contains(stderr, s.pods) {
+		if code, _, stderr := s.call("logs", "default/other"); code != cli.ExitFailure || !strings.Contains(stderr, "the kubelet has no log of other in "+s.pods+", and ") {
 			t.Errorf("code %d, %q", code, stderr)
 		}
 	}
@@ -257,6 +260,19 @@ func TestExportOfLessAndToThePipe(t *testing.T) {
 	}
 	if records != 1 {
 		t.Errorf("%d records of the last 90 minutes", records)
+	}
+}
+
+func TestAnExportWithoutRecordsSaysSo(t *testing.T) {
+	s := stage(t)
+	fixture.Records(t, s.records, s.now.Wall)
+	to := filepath.Join(s.state, "crash.tgz")
+	code, _, stderr := s.call("export", "nosuch", "-o", to)
+	if code != cli.ExitOK || !strings.Contains(stderr, "no crash records are chosen") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+	if _, packed := unpack(t, to)["acts.jsonl"]; !packed {
+		t.Error("the acts are not there")
 	}
 }
 

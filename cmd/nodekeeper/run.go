@@ -63,7 +63,7 @@ func (p *program) run() *cobra.Command {
 func (w *wired) runAgent(ctx context.Context, o agent.Options) error {
 	a, err := agent.New(o)
 	if err != nil {
-		return err
+		return asRoot(err)
 	}
 	defer a.Close()
 	w.restore(o.Logger)

@@ -44,9 +44,9 @@ func (o Options) checkFile() []string {
 	file, err := regularfile.Read(o.path(), maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []string{fmt.Sprintf("%s is missing: logs are kept only while the agent runs", o.path())}
+		return []string{fmt.Sprintf("%s is missing, so that logs are kept only while the agent runs: nodekeeper hook install", o.path())}
 	case err != nil:
-		return []string{fmt.Sprintf("%s: %v", o.path(), err)}
+		return []string{said(err)}
 	}
 	want, err := o.content()
 	// What is wrong with the program is said by itself.
@@ -54,6 +54,15 @@ func (o Options) checkFile() []string {
 		return []string{fmt.Sprintf("%s differs from what this version and configuration would install", o.path())}
 	}
 	return nil
+}
+
+// said is an error about a file, which names it, and what to do where that is
+// known.
+func said(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return err.Error() + ": run it as root"
+	}
+	return err.Error()
 }
 
 // checkDir looks for files that the loader chokes on (pkg/hooks ReadDir and
@@ -64,7 +73,7 @@ func checkDir(dir string) (problems []string) {
 		return nil
 	}
 	if err != nil {
-		return []string{err.Error()}
+		return []string{said(err)}
 	}
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())

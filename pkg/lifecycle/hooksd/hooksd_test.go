@@ -226,3 +226,13 @@ func asRoot(t *testing.T) {
 		t.Skip("this needs root")
 	}
 }
+
+func TestWhatOnlyRootMayReadSaysSo(t *testing.T) {
+	denied := &fs.PathError{Op: "open", Path: "/run/hooks.d", Err: fs.ErrPermission}
+	if got := said(denied); got != "open /run/hooks.d: permission denied: run it as root" {
+		t.Error(got)
+	}
+	if got := said(errors.New("a: too large")); got != "a: too large" {
+		t.Error(got)
+	}
+}

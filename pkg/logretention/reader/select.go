@@ -101,6 +101,9 @@ func (q Query) narrow(all []Attempt) ([]Attempt, error) {
 		revisions := names(all, func(a Attempt) string { return a.Revision })
 		all = keep(all, func(a Attempt) bool { return a.Revision == q.Revision })
 		if len(all) == 0 {
+			if len(revisions) == 0 {
+				return nil, fmt.Errorf("nothing is kept of revision %s: no attempt that is kept names a revision", q.Revision)
+			}
 			return nil, fmt.Errorf("nothing is kept of revision %s; there are %s", q.Revision, some(revisions))
 		}
 	}
@@ -116,12 +119,12 @@ func (q Query) pick(all []Attempt) ([]Attempt, error) {
 		return all, nil
 	case q.Crash != "":
 		return q.byID(records)
+	case len(records) == 0 && (q.Previous > 0 || q.First):
+		return nil, fmt.Errorf("pod %s, container %s: no ended attempt is kept", all[0].Pod, all[0].Container)
 	case q.Previous > len(records):
-		return nil, fmt.Errorf("pod %s, container %s: previous attempt %d is not kept, %d ended attempts are", all[0].Pod, all[0].Container, q.Previous, len(records))
+		return nil, fmt.Errorf("pod %s, container %s: previous attempt %d is not kept; the oldest that is: --previous=%d", all[0].Pod, all[0].Container, q.Previous, len(records))
 	case q.Previous > 0:
 		return records[len(records)-q.Previous:][:1], nil
-	case q.First && len(records) == 0:
-		return nil, fmt.Errorf("pod %s, container %s: no ended attempt is kept", all[0].Pod, all[0].Container)
 	case q.First:
 		return first(records), nil
 	}

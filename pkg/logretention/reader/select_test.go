@@ -56,9 +56,10 @@ func TestSelect(t *testing.T) {
 		"no such pod":       {Query{Namespace: "kube-system", Pod: "etcd"}, "nothing is kept of pod kube-system/etcd; there are kube-system/etcd-node1, kube-system/twin, other/twin"},
 		"no such container": {Query{Pod: "etcd-node1", Container: "x"}, "nothing is kept of container x in pod etcd-node1; there are etcd, readyz"},
 		"no such revision":  {Query{Pod: "etcd-node1", Container: "etcd", Revision: "9"}, "nothing is kept of revision 9; there are 7, 8"},
+		"no revisions":      {Query{Pod: "etcd-node1", Container: "readyz", Revision: "9"}, "no attempt that is kept names a revision"},
 		"no such ID":        {Query{Crash: "2027"}, "no record ID starting with 2027; nodekeeper crashes lists them"},
 		"ambiguous":         {Query{Crash: "20261130T12"}, "record ID 20261130T12 could be "},
-		"too far back":      {Query{Pod: "etcd-node1", Container: "etcd", Previous: 5}, "previous attempt 5 is not kept, 4 ended attempts are"},
+		"too far back":      {Query{Pod: "etcd-node1", Container: "etcd", Previous: 5}, "previous attempt 5 is not kept; the oldest that is: --previous=4"},
 		"no pod":            {Query{}, "which pod?"},
 		"negative":          {Query{Pod: "a", Previous: -1}, "1 is the newest"},
 		"two ways":          {Query{Pod: "a", First: true, All: true}, "choose one of"},
@@ -80,6 +81,15 @@ func TestSelect(t *testing.T) {
 				t.Errorf("attempts %s, want %s", s, c.want)
 			}
 		})
+	}
+}
+
+func TestAContainerThatNeverEndedHasNoPreviousAttempt(t *testing.T) {
+	x := &record.Index{Live: world().Live}
+	for _, q := range []Query{{Pod: "etcd-node1", Previous: 1}, {Pod: "etcd-node1", First: true}} {
+		if _, err := Select(x, q); err == nil || err.Error() != "pod etcd-node1, container etcd: no ended attempt is kept" {
+			t.Errorf("%+v: error %v", q, err)
+		}
 	}
 }
 

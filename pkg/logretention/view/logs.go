@@ -46,7 +46,7 @@ func (l *Logs) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&l.Query.Crash, "crash", "", "the attempt with this record ID, or a beginning of it that only one has")
 	flags.VarP((*previous)(&l.Query.Previous), "previous", "p", "the attempt that ended last, or k-th last with --previous=k")
 	flags.Lookup("previous").NoOptDefVal = "1"
-	flags.BoolVar(&l.Query.First, "first", false, "the first attempt that is left of the newest row of crashes")
+	flags.BoolVar(&l.Query.First, "first", false, "the first attempt that is left of the newest series of crashes")
 	flags.StringVar(&l.Query.Revision, "revision", "", "only attempts of this revision of the pod")
 	flags.BoolVar(&l.Query.All, "all", false, "all attempts, oldest first")
 	flags.Int64Var(&l.tail, "tail", -1, "lines to show from the end; -1 for all")
@@ -59,10 +59,25 @@ func (l *Logs) Add(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.Options.Prefix, "prefix", false, "the pod, container and attempt before each line")
 	flags.StringVar(&l.Options.Stream, "stream", "", "only stdout or stderr")
 	flags.BoolVar(&l.Options.Raw, "raw", false, "the files as the runtime wrote them")
-	flags.Var(newChoice(&l.headers, auto, always, never), "headers",
-		"a line before each attempt and at each gap: auto (on a terminal, for several attempts, and where something is missing), always, never")
-	flags.Var(newChoice(&l.escape, auto, always, never), "escape",
-		"replace control characters: auto (on a terminal), always, never")
+	flags.Var(newChoice(&l.headers, auto, always, never), "headers", "lines before attempts and at gaps: always, never, auto")
+	flags.Var(newChoice(&l.escape, auto, always, never), "escape", "replace control characters: always, never, auto")
+}
+
+// Arguments checks how many there are. The usual second one is a number that
+// was meant for --previous, which takes it after = only.
+func (l *Logs) Arguments(args []string) error {
+	if len(args) < 2 {
+		return nil
+	}
+	if i := slices.IndexFunc(args, isNumber); i >= 0 && l.Query.Previous > 0 {
+		return fmt.Errorf("--previous takes its number after =: --previous=%s", args[i])
+	}
+	return fmt.Errorf("one pod at a time: %q is one too many", args[1])
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err == nil
 }
 
 // Complete takes over the argument NAMESPACE/POD or POD, "" for none, and
@@ -101,6 +116,9 @@ func (l *Logs) Complete(argument, namespace string, flags *pflag.FlagSet) error 
 	}
 	if chosen > 1 {
 		return errors.New("choose one of --crash, --previous, --first and --all")
+	}
+	if s := l.Options.Stream; s != "" && s != "stdout" && s != "stderr" {
+		return fmt.Errorf("--stream %q is neither stdout nor stderr", s)
 	}
 	if l.since != "" && l.Options.Since != 0 {
 		return errors.New("choose one of --since and --since-time")
