@@ -36,7 +36,7 @@ func TestTheLogIsKeptAndTheAgentTold(t *testing.T) {
 			ContainerID: "c1", SandboxID: "s1", Revision: "5",
 		},
 		BootID: bootID(), Seen: b.Seen, By: record.SourceHook, LogPath: log, Bundle: "/run/bundle",
-		Image: "registry.k8s.io/etcd:3.6.6", ImageRef: "abc", SpecHash: "1234", Pid: 4711,
+		Image: "registry.test/etcd:3.6.6", ImageRef: "abc", SpecHash: "1234", Pid: 4711,
 	}
 	if b != want || b.BootID == "" || time.Since(b.Seen) > time.Minute {
 		t.Errorf("\n got %+v\nwant %+v", b, want)

@@ -90,7 +90,7 @@ func (s *scene) state(t testing.TB, id string) *specs.State {
 		Annotations: map[string]string{
 			configSource: "file", podName: "etcd-node1", podNamespace: "kube-system", podUID: id, containerName: "etcd",
 			restartCount: "7", crioLogPath: log, crioSandboxID: "s1", crioContainerID: id,
-			crioImageName: "registry.k8s.io/etcd:3.6.6", crioImageRef: "abc", containerHash: "1234", revision: "5",
+			crioImageName: "registry.test/etcd:3.6.6", crioImageRef: "abc", containerHash: "1234", revision: "5",
 		},
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestStatesOfRuntimes(t *testing.T) {
 	annotations := `"annotations":{"kubernetes.io/config.source":"file","io.kubernetes.pod.name":"p","io.kubernetes.container.name":"c",
 		"io.kubernetes.cri-o.LogPath":"/var/log/pods/n_p_u/c/3.log","io.kubernetes.cri-o.Metadata":"{\"name\":\"c\",\"attempt\":3}",
-		"io.kubernetes.cri-o.Annotations":"{\"revision\":\"9\"}","io.kubernetes.cri-o.Image":"quay.io/x"}`
+		"io.kubernetes.cri-o.Annotations":"{\"revision\":\"9\"}","io.kubernetes.cri-o.Image":"registry.test/x"}`
 	for name, c := range map[string]struct {
 		text string
 		kind lifecycle.Kind
@@ -41,7 +41,7 @@ func TestStatesOfRuntimes(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
 			}
-			if b := birth(s, got); b.Revision != "9" || b.Image != "quay.io/x" {
+			if b := birth(s, got); b.Revision != "9" || b.Image != "registry.test/x" {
 				t.Errorf("%+v", b)
 			}
 		})
