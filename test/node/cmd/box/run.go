@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -18,7 +19,10 @@ func run(ctx context.Context) error {
 	flags.BoolVar(&options.CRIProxy, "cri-proxy", false, "put the fault proxy between kubelet and CRI-O")
 	flags.StringVar(&options.CollectDir, "collect", "", "folder for all logs at the end")
 	api := flags.String("api", "none", "none: standalone kubelet; closed: kubeconfig to a closed port; open: with API server")
-	if err := flags.Parse(os.Args[2:]); err != nil {
+	switch err := flags.Parse(os.Args[2:]); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
 		return err
 	}
 	switch *api {
