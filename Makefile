@@ -56,12 +56,13 @@ test-slow: build prepare ## the longest e2e cases
 prepare: ## install what the box needs and build the pinned components into the cache
 	@cd test && $(GO) run ./node/cmd/box prepare
 
-bench: build prepare ## cost of a look and of a judgement, memory and CPU of the agent (on an idle machine)
+bench: build prepare ## cost of a look, a judgement, the hook and a log; memory and CPU (on an idle machine)
 	CGO_ENABLED=0 $(GO) test -run '^$$' -bench . -benchmem ./pkg/... ./cmd/...
+	cd test/differential && GOWORK=off CGO_ENABLED=0 $(GO) test -run '^$$' -bench . ./logs
 	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 40m -run TestFootprint ./e2e/... -label-filter=Bench
 
 fuzz: ## a minute of fuzzing for each fuzz target
-	@for pkg in $$($(GO) list ./pkg/...); do \
+	@for pkg in $$($(GO) list ./pkg/... ./cmd/...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep ^Fuzz); do \
 	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$pkg || exit 1; done; done
 
