@@ -18,12 +18,15 @@ func (p *plugin) logs() *cobra.Command {
 	var logs view.Logs
 	var node string
 	c := &cobra.Command{
-		Use:   "logs [NAMESPACE/]POD [-c CONTAINER] [--crash ID | --previous[=k] | --first | --all]",
+		Use:   "logs [NAMESPACE/]POD [-c NAME] [--crash ID|--previous[=k]|--first|--all]",
 		Short: "print the log of a container, of one that has ended too",
 		Long: `Print the log of a container: of the attempt that runs, or of the one that ended
 last if none does, or of the attempt that is chosen. Flags that kubectl logs has
 mean the same here, but lines are lines of the container: what the runtime cut is
 joined, and rotated and compressed pieces are read too.
+
+--headers=auto and --escape=auto are yes on a terminal; there are headers also for
+several attempts, and where something is missing.
 
 The API server is asked on which node the pod is, unless --node names it: a pod
 whose manifest is gone can only be found so, and --crash needs it too.
@@ -31,7 +34,7 @@ whose manifest is gone can only be found so, and --crash needs it too.
 With -f the node is asked every second or two for what is new, until the attempt
 has ended and all of it is shown. If the node or the API server is out of reach
 meanwhile, that is said, and the log goes on where it was.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error { return logs.Arguments(args) },
 	}
 	logs.Add(c.Flags())
 	c.Flags().StringVar(&node, "node", "", "node of the pod")
@@ -101,7 +104,7 @@ func nodeOf(ctx context.Context, server *cluster, namespace, pod string) (string
 	var r *refusal
 	switch {
 	case errors.As(err, &r) && r.code == http.StatusNotFound:
-		return "", fmt.Errorf("the API server knows no pod %s/%s: name its node with --node", namespace, pod)
+		return "", fmt.Errorf("the API server knows no pod %s/%s: name its namespace with -n, or its node with --node", namespace, pod)
 	case err != nil:
 		return "", fmt.Errorf("look up the node of pod %s/%s (or name it with --node): %w", namespace, pod, err)
 	case found.Spec.NodeName == "":

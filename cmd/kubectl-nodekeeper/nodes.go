@@ -35,7 +35,7 @@ type choice struct {
 
 func (n *choice) add(c *cobra.Command) {
 	c.Flags().BoolVar(&n.all, "all-nodes", false, "ask all nodes")
-	c.Flags().StringVarP(&n.selector, "selector", "l", "", "ask the nodes with these labels, for example node-role.kubernetes.io/master")
+	c.Flags().StringVarP(&n.selector, "selector", "l", "", "ask the nodes with these labels, as node-role.kubernetes.io/master")
 }
 
 // check is about bad usage.

@@ -159,7 +159,7 @@ func TestLogs(t *testing.T) {
 	if code != cli.ExitOK || strings.Count(out, "\n") != 4*fixture.Lines+4 {
 		t.Errorf("code %d, %d lines, %q", code, strings.Count(out, "\n"), stderr)
 	}
-	if code, _, stderr := s.call("logs", "default/web"); code != cli.ExitFailure || !strings.Contains(stderr, "name its node with --node") {
+	if code, _, stderr := s.call("logs", "default/web"); code != cli.ExitFailure || !strings.Contains(stderr, "or its node with --node") {
 		t.Errorf("code %d, %q", code, stderr)
 	}
 }

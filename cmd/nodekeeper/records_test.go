@@ -101,7 +101,7 @@ func TestThereIsAlwaysALineThatSaysWhatToChoose(t *testing.T) {
 	}{
 		pod:                             {cli.ExitFailure, "choose with -c"},
 		pod + " -c nothing":             {cli.ExitFailure, "there are check-endpoints, kube-apiserver"},
-		pod + " --crash 1999":           {cli.ExitFailure, "no record ID starting with 1999"},
+		pod + " --crash 1999":           {cli.ExitFailure, "no record ID starts with 1999"},
 		"":                              {cli.ExitUsage, "which pod?"},
 		"a/b/c":                         {cli.ExitUsage, "neither POD nor NAMESPACE/POD"},
 		pod + " --crash 1 --first":      {cli.ExitUsage, "choose one of"},

@@ -200,7 +200,7 @@ func notes(s status.Status) []string {
 	for _, p := range n.Manifests.Problems {
 		add("  manifest "+p.Kind+": ", p.Message)
 	}
-	add("  kubelet's configuration: ", n.SettingsError)
+	add("  ", n.SettingsError)
 	if s.Records != nil {
 		add("  CANNOT KEEP crash records: ", s.Records.Error)
 	}

@@ -138,7 +138,7 @@ func (q Query) byID(records []Attempt) ([]Attempt, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("no record ID starting with %s; nodekeeper crashes lists them", q.Crash)
+		return nil, fmt.Errorf("no record ID starts with %s; the command crashes lists them", q.Crash)
 	case 1:
 		return found, nil
 	}

@@ -57,7 +57,7 @@ func TestSelect(t *testing.T) {
 		"no such container": {Query{Pod: "etcd-node1", Container: "x"}, "nothing is kept of container x in pod etcd-node1; there are etcd, readyz"},
 		"no such revision":  {Query{Pod: "etcd-node1", Container: "etcd", Revision: "9"}, "nothing is kept of revision 9; there are 7, 8"},
 		"no revisions":      {Query{Pod: "etcd-node1", Container: "readyz", Revision: "9"}, "no attempt that is kept names a revision"},
-		"no such ID":        {Query{Crash: "2027"}, "no record ID starting with 2027; nodekeeper crashes lists them"},
+		"no such ID":        {Query{Crash: "2027"}, "no record ID starts with 2027; the command crashes lists them"},
 		"ambiguous":         {Query{Crash: "20261130T12"}, "record ID 20261130T12 could be "},
 		"too far back":      {Query{Pod: "etcd-node1", Container: "etcd", Previous: 5}, "previous attempt 5 is not kept; the oldest that is: --previous=4"},
 		"no pod":            {Query{}, "which pod?"},

@@ -90,7 +90,7 @@ func (l *Logs) Complete(argument, namespace string, flags *pflag.FlagSet) error 
 			return err
 		}
 	case l.Query.Crash == "":
-		return errors.New("which pod? NAMESPACE/POD, or --crash ID (nodekeeper crashes lists them)")
+		return errors.New("which pod? NAMESPACE/POD, or --crash ID (the command crashes lists them)")
 	}
 	l.Query.Namespace, l.Query.Pod = f.Namespace, f.Pod
 	if flags.Changed("tail") && l.tail >= 0 {

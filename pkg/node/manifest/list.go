@@ -23,7 +23,7 @@ import (
 func list(path string) ([]string, error) {
 	path = strings.TrimRight(path, string(os.PathSeparator))
 	if path == "" {
-		return nil, errors.New("no manifest directory is known: set kubelet.staticPodPath, or staticPodPath in the kubelet's own configuration")
+		return nil, errors.New("no directory is known: set kubelet.staticPodPath, or the kubelet's own")
 	}
 	info, err := os.Stat(path)
 	switch {
