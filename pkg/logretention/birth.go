@@ -19,6 +19,7 @@ func (k *Keeper) rescan() {
 	_, err = k.store.Rescan()
 	k.say("look for new attempts below the record root", err)
 	lives := k.store.Lives()
+	k.lose(lives)
 	// In the order of their births, so that of two with one log path the
 	// younger has it.
 	slices.SortStableFunc(lives, func(a, b *store.Live) int {
@@ -31,6 +32,28 @@ func (k *Keeper) rescan() {
 			continue
 		}
 		k.follow(k.adopt(live))
+	}
+}
+
+// lose lets go of attempts that are not in the store any more, because somebody
+// removed their directories: what the runtime has begins again with the next
+// look.
+func (k *Keeper) lose(lives []*store.Live) {
+	here := make(map[*store.Live]bool, len(lives))
+	for _, l := range lives {
+		here[l] = true
+	}
+	for id, a := range k.attempts {
+		if here[a.live] {
+			continue
+		}
+		delete(k.attempts, id)
+		if k.byPath[a.birth.LogPath] == a {
+			delete(k.byPath, a.birth.LogPath)
+		}
+		for _, w := range a.waiters {
+			w <- ""
+		}
 	}
 }
 

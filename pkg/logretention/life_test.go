@@ -195,3 +195,18 @@ func TestWhateverHappensWhatIsRecordedWasWritten(t *testing.T) {
 }
 
 func TestWhateverHappensOnAnotherDisk(t *testing.T) { lives(t, 10, true) }
+
+// Somebody removes the record root under a running agent.
+func TestWhatRunsIsFollowedAgainAfterTheRootWasRemoved(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	c := s.newPod("etcd", "uid1").run("etcd", 0)
+	s.look()
+	c.linked(1)
+	s.must(os.RemoveAll(s.keeper.Root))
+	s.look()
+	c.linked(1)
+	c.write("goes on")
+	c.exit(1)
+	c.whole(c.recorded())
+}

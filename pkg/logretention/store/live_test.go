@@ -3,11 +3,14 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 )
@@ -228,5 +231,57 @@ func TestLiveAttemptsAreInTheIndex(t *testing.T) {
 	must(t, record.Decode([]byte(read(t, filepath.Join(s.opts.Root, record.IndexFile))), &x))
 	if len(x.Live) != 1 || len(x.Live[0].Segments) != 1 {
 		t.Errorf("live %+v", x.Live)
+	}
+}
+
+// Somebody removes the whole root under a running agent: what runs can begin
+// again, and is recorded with the rest of its log.
+func TestARootThatWasRemovedBeginsAgain(t *testing.T) {
+	s := newScene(t)
+	st := s.open()
+	s.writes(0, line(0))
+	lost := s.begin(st, 0)
+	must(t, os.RemoveAll(s.opts.Root))
+	if _, err := st.Rescan(); err != nil || len(st.Lives()) != 0 {
+		t.Fatalf("live attempts %+v, %v", st.Lives(), err)
+	}
+	if err := lost.Refresh(); !errors.Is(err, ErrRecorded) {
+		t.Errorf("the one that was lost: %v", err)
+	}
+	e := s.publish(st, s.begin(st, 0), time.Second)
+	if got := read(t, filepath.Join(s.opts.Root, e.Path, "log.0")); got != line(0) {
+		t.Errorf("log %q", got)
+	}
+	// The lock is the file that others find.
+	other, err := openLock(filepath.Join(s.opts.Root, lockName))
+	must(t, err)
+	defer other.Close()
+	must(t, st.mutate(func() error {
+		if err := unix.Flock(int(other.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			t.Errorf("another process has the lock too: %v", err)
+		}
+		return nil
+	}))
+}
+
+// A log of thousands of pieces, as a kubelet that rotates at a few KiB makes
+// it, is looked at again at each look, among all others.
+func TestALogOfManyPiecesIsLookedAtQuickly(t *testing.T) {
+	s := newScene(t)
+	st := s.open()
+	s.writes(0, line(0))
+	l := s.begin(st, 0)
+	for n := 1; n < maxSegments; n++ {
+		must(t, os.WriteFile(filepath.Join(l.Path(), record.SegmentName(n, false)), []byte(line(n)), 0o600))
+	}
+	_, err := st.Rescan()
+	must(t, err)
+	began := time.Now()
+	for range 10 {
+		_, err := st.Rescan()
+		must(t, err)
+	}
+	if n, took := len(l.Segments()), time.Since(began); n != maxSegments || took > 5*time.Second {
+		t.Errorf("%d pieces, ten looks in %v", n, took)
 	}
 }

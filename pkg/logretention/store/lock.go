@@ -37,9 +37,25 @@ func openLock(path string) (*lockFile, error) {
 	return &lockFile{file: f}, nil
 }
 
+// renew opens the lock file again where somebody removed it, with the whole
+// root maybe: others lock the file that has the name. Where that cannot be done
+// the root is not there to be changed either.
+func (l *lockFile) renew() {
+	ours, err := l.file.Stat()
+	named, missing := os.Lstat(l.file.Name())
+	if err != nil || missing == nil && os.SameFile(ours, named) {
+		return
+	}
+	if again, err := openLock(l.file.Name()); err == nil {
+		_ = l.file.Close()
+		l.file = again.file
+	}
+}
+
 // acquire waits for the lock; changed tells that another process has changed
 // something since this one had it.
 func (l *lockFile) acquire() (changed bool, err error) {
+	l.renew()
 	for end := time.Now().Add(lockWait); ; time.Sleep(lockRetry) {
 		err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {

@@ -46,7 +46,17 @@ func (s *Store) reconcile(dir string, segments *[]record.Segment, gaps *[]record
 		}
 		i++
 	}
+	listed := map[int]bool{}
+	for _, seg := range segs {
+		n, _, _ := record.ParseSegment(seg.Name)
+		listed[n] = true
+	}
 	for _, name := range segmentFiles(dir) {
+		if n, _, _ := record.ParseSegment(name); listed[n] {
+			// This is done at each look: of a log of many pieces none may be
+			// compared with all others.
+			continue
+		}
 		var added bool
 		if segs, holes, added = insertSegment(dir, segs, holes, name); added {
 			changed = true

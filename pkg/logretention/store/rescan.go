@@ -12,11 +12,19 @@ import (
 
 // Rescan picks up what the hook made since: new attempts, which it returns,
 // and new segments of known ones. A directory that has had no readable
-// birth.json for a minute goes into the quarantine, links and all.
+// birth.json for a minute goes into the quarantine, links and all. An attempt
+// whose directory somebody removed is none any more, and may begin again.
 func (s *Store) Rescan() ([]*Live, error) {
 	var found []*Live
 	err := s.mutate(func() error {
-		for _, l := range s.lives {
+		for id, l := range s.lives {
+			if _, err := os.Lstat(l.dir); missing(err) {
+				s.Log.Warn("somebody removed a live attempt", "path", l.dir)
+				delete(s.lives, id)
+				l.done = &kept{}
+				s.indexes.touchRoot()
+				continue
+			}
 			l.adopt()
 		}
 		q := s.newQuarantine()
@@ -33,6 +41,9 @@ func (s *Store) Rescan() ([]*Live, error) {
 // loadLives reads the attempts that are not known yet.
 func (s *Store) loadLives(q *quarantine) []*Live {
 	entries, err := os.ReadDir(s.path(record.LiveDir))
+	if missing(err) {
+		err = os.MkdirAll(s.path(record.LiveDir), 0o700)
+	}
 	if err != nil {
 		s.Log.Warn("cannot read live attempts", "error", err)
 		return nil
