@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"hash/fnv"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -136,7 +137,15 @@ func (s *Store) writeIndex(dir string) error {
 		return nil
 	}
 	data = dated(data, updated)
-	if err := s.put(s.path(file), data, false); err != nil {
+	err = s.put(s.path(file), data, false)
+	if at, statErr := os.Lstat(s.path(file)); err != nil && statErr == nil && at.IsDir() {
+		// No file can take the place of a directory.
+		q := s.newQuarantine()
+		q.add(file, err)
+		q.report()
+		err = s.put(s.path(file), data, false)
+	}
+	if err != nil {
 		return err
 	}
 	s.indexes.written[file] = sum

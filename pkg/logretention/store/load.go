@@ -54,7 +54,11 @@ func (s *Store) load() error {
 		s.Log.Warn("no reserve for a full disk", "error", err)
 	}
 	s.indexes.all()
-	return s.flush()
+	if err := s.flush(); err != nil {
+		// It is a cache, and is tried again with each change.
+		s.Log.Warn("cannot write the index of crash records", "error", err)
+	}
+	return nil
 }
 
 // errSenseless: what was read is not what a record consists of.

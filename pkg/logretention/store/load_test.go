@@ -157,3 +157,22 @@ func FuzzStamps(f *testing.F) {
 		stamps(dir, []record.Segment{{Name: "log.0"}, {Name: "log.1.gz"}})
 	})
 }
+
+// An index is a cache: what stands in its place does not keep records from
+// being made.
+func TestADirectoryInThePlaceOfAnIndexIsPutAway(t *testing.T) {
+	s := newScene(t)
+	must(t, os.MkdirAll(filepath.Join(s.opts.Root, record.IndexFile, "x"), 0o700))
+	st := s.open()
+	e := s.crashes(st, 0, line(0))
+	index := filepath.Join(s.opts.Root, e.Path, "..", record.IndexFile)
+	must(t, os.Remove(index))
+	must(t, os.Mkdir(index, 0o700))
+	s.crashes(st, 1, line(1))
+	for _, path := range []string{index, filepath.Join(s.opts.Root, record.IndexFile)} {
+		var x record.Index
+		if err := record.Decode([]byte(read(t, path)), &x); err != nil || len(x.Records) != 2 {
+			t.Errorf("%s: %d records, %v", path, len(x.Records), err)
+		}
+	}
+}
