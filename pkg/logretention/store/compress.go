@@ -50,6 +50,11 @@ type candidate struct {
 	file       file
 }
 
+// hollow tells that a file consists of holes mostly, which no log of conmon's
+// does, or lies compressed on the disk: there is little to gain, and a terabyte
+// of nothing would take an hour to read.
+func hollow(f file) bool { return f.size/16 > f.blocks }
+
 func (s *Store) compressible() []candidate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +65,7 @@ func (s *Store) compressible() []candidate {
 		}
 		for _, seg := range k.Segments {
 			f, err := stat(filepath.Join(s.path(k.Path), seg.Name))
-			if err == nil && !seg.Compressed() && f.links == 1 && f.size > compressAbove && !k.dense[seg.Name] {
+			if err == nil && !seg.Compressed() && f.links == 1 && f.size > compressAbove && !hollow(f) && !k.dense[seg.Name] {
 				out = append(out, candidate{k.Path, seg.Name, f})
 			}
 		}

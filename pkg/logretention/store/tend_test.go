@@ -76,6 +76,25 @@ func TestCompressionKeepsTheText(t *testing.T) {
 	}
 }
 
+// A terabyte of holes, which anybody can make who may write to the pod logs, is
+// not read to be compressed.
+func TestAHollowFileIsNotCompressed(t *testing.T) {
+	s := newScene(t)
+	st := s.open()
+	s.writes(0, line(0))
+	must(t, os.Truncate(s.logPath(0), 1<<40))
+	l := s.begin(st, 0)
+	e := s.publish(st, l, time.Second)
+	must(t, os.Remove(s.logPath(0)))
+	s.pass(time.Hour)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	must(t, st.Tend(ctx))
+	if got, _ := st.Find(e.ContainerID); len(got.Segments) != 1 || got.Segments[0].Compressed() {
+		t.Errorf("segments %+v", got.Segments)
+	}
+}
+
 // A log that the kubelet still has is not compressed: that would cost space.
 func TestALogThatTheKubeletHasIsLeftAlone(t *testing.T) {
 	s := newScene(t)
