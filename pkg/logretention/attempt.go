@@ -57,10 +57,12 @@ type attempt struct {
 	// copied is set once a part of it could only be copied; there while the file
 	// at its log path was, when it was followed last.
 	copied, there bool
+	// swamped is set once there were more files than are looked at.
+	swamped bool
 	// missed are rotated files about which nothing more can be done.
 	missed map[string]bool
-	// complaint is what was said last about its log files.
-	complaint string
+	// complaints are what was said about its log files.
+	complaints map[string]bool
 }
 
 func (a *attempt) podName() node.PodName {

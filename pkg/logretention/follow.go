@@ -101,15 +101,32 @@ func (k *Keeper) openLog(a *attempt) (pieces []piece, err error) {
 	}
 }
 
+// mostFiles of one log are looked at; a kubelet keeps 5, if it is not told
+// otherwise. A pod that may write to the pod logs must not occupy the keeper of
+// all others.
+const mostFiles = 256
+
 func (k *Keeper) logFiles(a *attempt) ([]podlogs.File, error) {
 	files, err := podlogs.Files(a.dir())
-	return slices.DeleteFunc(files, func(f podlogs.File) bool { return f.Attempt != a.birth.Attempt.Attempt }), err
+	files = slices.DeleteFunc(files, func(f podlogs.File) bool { return f.Attempt != a.birth.Attempt.Attempt })
+	if older := len(files) - mostFiles; older > 0 {
+		files = files[older:]
+		if !a.swamped {
+			a.swamped = true
+			err = errors.Join(err, a.live.AddGap(record.Gap{Before: len(a.live.Segments()), Bytes: -1,
+				Reason: "more files than a kubelet keeps: only the newest were looked at"}))
+		}
+	}
+	return files, err
 }
 
 // take links one file of a log.
 func (k *Keeper) take(a *attempt, f piece) error {
 	if f.Compressed {
 		return k.takeCompressed(a, f.Rotated, f.src)
+	}
+	if f.Rotated != "" && f.src.Stat().Size == 0 {
+		return nil // no kubelet rotates an empty file, and there is nothing in it
 	}
 	return k.keep(a, f.src, f.Rotated)
 }
@@ -214,12 +231,18 @@ func (k *Keeper) atEnd(a *attempt) {
 // prune drops the middle of a running attempt's log where it is too long.
 func (k *Keeper) prune(a *attempt) { k.complain(a, a.live.Prune(context.Background())) }
 
-// complain says once what is wrong with an attempt's log. That its files are
-// gone is no fault: the kubelet removes them when the attempt has ended.
+// mostComplaints bounds what is said about one attempt's log.
+const mostComplaints = 16
+
+// complain says once each what is wrong with an attempt's log. That its files
+// are gone is no fault: the kubelet removes them when the attempt has ended.
 func (k *Keeper) complain(a *attempt, err error) {
-	if err == nil || errors.Is(err, fs.ErrNotExist) || err.Error() == a.complaint {
+	if err == nil || errors.Is(err, fs.ErrNotExist) || a.complaints[err.Error()] || len(a.complaints) == mostComplaints {
 		return
 	}
-	a.complaint = err.Error()
+	if a.complaints == nil {
+		a.complaints = map[string]bool{}
+	}
+	a.complaints[err.Error()] = true
 	k.Log.Warn("a part of a log is not kept", a.attributes("error", err)...)
 }

@@ -167,3 +167,57 @@ func TestPlantedFilesAreNotTaken(t *testing.T) {
 		t.Errorf("%q", s.text(e))
 	}
 }
+
+// What is wrong with a log is said once, also where several things are wrong at
+// a time.
+func TestComplaintsAreNotRepeated(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	c := s.newPod("etcd", "uid1").run("etcd", 0)
+	s.look()
+	c.linked(1)
+	for _, when := range []string{"090001", "090002", "090003"} {
+		s.must(os.WriteFile(c.log+".20261130-"+when+".gz", []byte(when), 0o600))
+	}
+	s.must(unix.Mkfifo(c.log+".20261130-090004", 0o600))
+	complaints := func() int {
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		return strings.Count(s.logs.String(), "a part of a log is not kept")
+	}
+	for range 5 {
+		s.look()
+		s.settle()
+	}
+	// The directory was listed as it filled up.
+	if n := complaints(); n == 0 || n > 8 {
+		t.Errorf("%d complaints", n)
+	}
+}
+
+// A pod that may write to the pod logs fills its own directory: the others are
+// recorded all the same, and at once.
+func TestASwampedDirectoryHoldsNobodyUp(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	hostile := s.newPod("hostile", "uid1").run("main", 0)
+	other := s.newPod("etcd", "uid2").run("etcd", 0)
+	s.look()
+	hostile.linked(1)
+	other.linked(1)
+	for n := range 3000 {
+		s.must(os.WriteFile(fmt.Sprintf("%s.20261130-%06d", hostile.log, n), []byte("x")[:n%2], 0o600))
+	}
+	began := time.Now()
+	s.look()
+	other.exit(1)
+	other.whole(other.recorded())
+	hostile.exit(1)
+	e := hostile.recorded()
+	if n := len(e.Segments); n > 2*mostFiles || e.Complete() {
+		t.Errorf("%d segments, gaps %+v", n, e.Gaps)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("that took %v", took)
+	}
+}

@@ -147,7 +147,9 @@ func (k *Keeper) appeared(dir, name string) {
 	}
 	path := filepath.Join(dir, podlogs.LiveName(f.Attempt))
 	if a := k.byPath[path]; a != nil && !a.superseded {
-		k.follow(a)
+		if !a.swamped { // else each of thousands of names would have all of them looked at
+			k.follow(a)
+		}
 		return
 	}
 	if f.Rotated != "" {
