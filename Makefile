@@ -16,7 +16,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-plugin $(PLUGINS) demo test test-unit test-race test-differential test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
+.PHONY: help build build-plugin $(PLUGINS) demo test test-unit test-differential test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
