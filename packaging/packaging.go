@@ -12,3 +12,24 @@ var AgentUnit string
 //
 //go:embed nodekeeper.socket
 var AgentSocket string
+
+// ProxyUnit is nodekeeper-proxy.service.
+//
+//go:embed nodekeeper-proxy.service
+var ProxyUnit string
+
+// ProxySocket is nodekeeper-proxy.socket.
+//
+//go:embed nodekeeper-proxy.socket
+var ProxySocket string
+
+// ProxyRevertUnit is nodekeeper-proxy-revert.service.
+//
+//go:embed nodekeeper-proxy-revert.service
+var ProxyRevertUnit string
+
+// KubeletWrapper is kubelet-wrapper, which starts the kubelet through the proxy
+// where that is ready.
+//
+//go:embed kubelet-wrapper
+var KubeletWrapper string

@@ -9,6 +9,8 @@
 //	nodekeeper export -o FILE.tgz      all that is kept of them, to pass on
 //	nodekeeper hold, release ID        keep a record for as long as it takes
 //	nodekeeper hook check              the OCI hook: install, uninstall, check
+//	nodekeeper proxy                   the watch guard (nodekeeper-proxy.service)
+//	nodekeeper kubeconfig check        the kubelet's way through it: derive, check, revert
 //	nodekeeper pause, resume           no acts for a while
 //	nodekeeper config print-defaults   the configuration, explained
 //	nodekeeper config check [FILE]     what is wrong in one

@@ -59,7 +59,7 @@ type Authority struct {
 // is for the given DNS names and addresses.
 func Open(dir string, names []string, now func() time.Time) (*Authority, error) {
 	a := &Authority{names: slices.Clone(names), now: now}
-	path := filepath.Join(dir, "ca.pem")
+	path := File(dir)
 	err := a.read(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errUseless) {
 		err = a.make(path)
@@ -69,6 +69,9 @@ func Open(dir string, names []string, now func() time.Time) (*Authority, error) 
 	}
 	return a, nil
 }
+
+// File is where a directory has its authority.
+func File(dir string) string { return filepath.Join(dir, "ca.pem") }
 
 // errUseless is an authority that is broken, or at its end.
 var errUseless = errors.New("not a certificate authority that can be used")
