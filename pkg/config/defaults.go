@@ -20,8 +20,10 @@ func Default() Configuration {
 			Log:   "/var/log/nodekeeper",
 		},
 		Kubelet: Kubelet{
-			Unit:          "kubelet.service",
-			Config:        []string{"/etc/kubernetes/kubelet.conf", "/var/lib/kubelet/config.yaml"},
+			Unit: "kubelet.service",
+			// kubeadm has a kubeconfig under the name of OpenShift's file, and OpenShift
+			// has no file of kubeadm's name.
+			Config:        []string{"/var/lib/kubelet/config.yaml", "/etc/kubernetes/kubelet.conf"},
 			PodsAPISocket: "/var/lib/kubelet/pods-api/pods-api.sock",
 			PodsURL:       "https://127.0.0.1:10250/pods",
 			HealthzURL:    "http://127.0.0.1:10248/healthz",
