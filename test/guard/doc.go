@@ -1,0 +1,20 @@
+// Package guard runs the kubelet's own Secret and ConfigMap managers, linked at
+// the version that the box runs, through pkg/immutable against a real etcd and
+// kube-apiserver (Node and RBAC authorisation, NodeRestriction), and counts in
+// the API server's audit log what arrives there, beside the same run without the
+// guard.
+//
+//	cluster_test.go   etcd and kube-apiserver, flat on loopback; certificates
+//	audit_test.go     what the audit log counts, and etcd's reads
+//	workload_test.go  namespaces, objects and pods of a node
+//	kubelet_test.go   the kubelet's managers, mounting
+//	proxy_test.go     the guard behind mTLS and HTTP/2, and its pass-through
+//	count_test.go     counts with and without, for both ways to begin a watch
+//	change_test.go    how fast changes arrive
+//
+// The package exists for its tests only. The components come from the cache that
+// the box fills ("make prepare"):
+//
+//	cd test/guard
+//	GOWORK=off CGO_ENABLED=0 go test -trimpath -vet=off -v ./...
+package guard

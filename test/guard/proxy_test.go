@@ -1,0 +1,87 @@
+package guard
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/upstream"
+)
+
+// proxy is a guard behind mTLS and HTTP/2, in front of the API server.
+type proxy struct {
+	*immutable.Guard
+	host   string
+	passed atomic.Int64
+	end    func()
+}
+
+func (c *cluster) proxy(t *testing.T, settings config.Proxy) *proxy {
+	t.Helper()
+	node := c.ca.issue(t, "system:node:"+nodeName, "system:nodes").tls(t)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP2(true)
+	transport := &http.Transport{
+		TLSClientConfig:    &tls.Config{Certificates: []tls.Certificate{node}, RootCAs: c.ca.pool(), MinVersion: tls.VersionTLS12},
+		Protocols:          protocols,
+		DisableCompression: true,
+		HTTP2:              &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+	}
+	server := &url.URL{Scheme: "https", Host: c.host}
+	p := &proxy{}
+	through := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(server) }}
+	p.Guard = immutable.New(immutable.Options{
+		Config: settings,
+		Upstream: immutable.FromClient(upstream.New(upstream.Options{
+			HTTP: &http.Client{Transport: transport}, Server: server, Version: "test", MaxObjectBytes: settings.MaxObjectBytes.Bytes(),
+		})),
+		PassThrough: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p.passed.Add(1)
+			through.ServeHTTP(w, r)
+		}),
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.host = listener.Addr().String()
+	front := &http.Server{
+		Handler: p.Guard,
+		TLSConfig: &tls.Config{
+			Certificates: []tls.Certificate{c.ca.issue(t, "proxy", "").tls(t)},
+			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: c.ca.pool(), MinVersion: tls.VersionTLS12,
+		},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 10000},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{}, 2)
+	go func() { p.Run(ctx); over <- struct{}{} }()
+	go func() { _ = front.ServeTLS(listener, "", ""); over <- struct{}{} }()
+	p.end = sync.OnceFunc(func() {
+		cancel()
+		_ = front.Close()
+		<-over
+		<-over
+		transport.CloseIdleConnections()
+	})
+	t.Cleanup(p.end)
+	return p
+}
+
+// kubelet is the way of a kubelet through the proxy.
+func (p *proxy) config(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.Host = "https://" + p.host
+	return c
+}

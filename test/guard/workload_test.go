@@ -1,0 +1,173 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// shape of a node's workload.
+type load struct {
+	namespaces int
+	pods       int
+	immutable  int // Secrets in all, each of one pod
+	mutable    int // ConfigMaps in all, each of one pod
+	families   []string
+}
+
+// reference is an object that a pod mounts.
+type reference struct {
+	configMap       bool
+	namespace, name string
+	immutable       bool
+}
+
+func (r reference) key() string {
+	if r.configMap {
+		return "configmaps/" + r.namespace + "/" + r.name
+	}
+	return "secrets/" + r.namespace + "/" + r.name
+}
+
+type podLoad struct {
+	pod  *corev1.Pod
+	refs []reference
+}
+
+// workload is what the API server has of a load.
+type workload struct {
+	pods      []podLoad
+	objects   int // distinct
+	mutable   int // distinct
+	immutable map[string]bool
+}
+
+// create makes a load's objects and its pods, bound to the node, and waits until
+// the node authorizer knows the last one.
+func (c *cluster) create(t *testing.T, l load) *workload {
+	t.Helper()
+	w := &workload{immutable: map[string]bool{}, pods: make([]podLoad, l.pods)}
+	var work []func(context.Context) error
+	create := func(r reference) {
+		w.objects++
+		if r.immutable {
+			w.immutable[r.key()] = true
+		} else {
+			w.mutable++
+		}
+		meta := metav1.ObjectMeta{Namespace: r.namespace, Name: r.name}
+		work = append(work, func(ctx context.Context) error {
+			var err error
+			if r.configMap {
+				_, err = c.admin.CoreV1().ConfigMaps(r.namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: meta, Immutable: &r.immutable, Data: map[string]string{"data": r.name}}, metav1.CreateOptions{})
+			} else {
+				_, err = c.admin.CoreV1().Secrets(r.namespace).Create(ctx, &corev1.Secret{ObjectMeta: meta, Immutable: &r.immutable, Data: map[string][]byte{"data": []byte(r.name), "filler": make([]byte, 400)}}, metav1.CreateOptions{})
+			}
+			return err
+		})
+	}
+	for n := range l.namespaces {
+		namespace := fmt.Sprint("ns-", n)
+		if _, err := c.admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range l.families {
+			create(reference{configMap: true, namespace: namespace, name: name})
+		}
+	}
+	namespaceOf := func(pod int) string { return fmt.Sprint("ns-", pod%l.namespaces) }
+	for i := range l.pods {
+		for _, name := range l.families {
+			w.pods[i].refs = append(w.pods[i].refs, reference{configMap: true, namespace: namespaceOf(i), name: name})
+		}
+	}
+	for i := range l.immutable {
+		r := reference{namespace: namespaceOf(i % l.pods), name: fmt.Sprint("secret-", i), immutable: true}
+		create(r)
+		w.pods[i%l.pods].refs = append(w.pods[i%l.pods].refs, r)
+	}
+	for i := range l.mutable {
+		r := reference{configMap: true, namespace: namespaceOf(i % l.pods), name: fmt.Sprint("config-", i)}
+		create(r)
+		w.pods[i%l.pods].refs = append(w.pods[i%l.pods].refs, r)
+	}
+	parallel(t, 8, work)
+	work = nil
+	for i := range w.pods {
+		work = append(work, func(ctx context.Context) error {
+			created, err := c.admin.CoreV1().Pods(namespaceOf(i)).Create(ctx, newPod(fmt.Sprint("pod-", i), namespaceOf(i), w.pods[i].refs), metav1.CreateOptions{})
+			w.pods[i].pod = created
+			return err
+		})
+	}
+	parallel(t, 8, work)
+	node := c.node(t)
+	last := w.pods[l.pods-1].refs
+	until(t, 10*time.Second, "the node authorizer to know the pods", func() bool {
+		return read(t.Context(), node, last[len(last)-1]) == nil
+	})
+	c.own = c.allOpen(t)
+	return w
+}
+
+func newPod(name, namespace string, refs []reference) *corev1.Pod {
+	no := false
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec: corev1.PodSpec{
+			NodeName:                     nodeName,
+			AutomountServiceAccountToken: &no,
+			Containers:                   []corev1.Container{{Name: "main", Image: "none"}},
+		},
+	}
+	for i, r := range refs {
+		v := corev1.Volume{Name: fmt.Sprint("v", i)}
+		if r.configMap {
+			v.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: r.name}}
+		} else {
+			v.Secret = &corev1.SecretVolumeSource{SecretName: r.name}
+		}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v)
+	}
+	return pod
+}
+
+func read(ctx context.Context, client kubernetes.Interface, r reference) error {
+	var err error
+	if r.configMap {
+		_, err = client.CoreV1().ConfigMaps(r.namespace).Get(ctx, r.name, metav1.GetOptions{})
+	} else {
+		_, err = client.CoreV1().Secrets(r.namespace).Get(ctx, r.name, metav1.GetOptions{})
+	}
+	return err
+}
+
+// parallel does work, n at a time.
+func parallel(t *testing.T, n int, work []func(context.Context) error) {
+	t.Helper()
+	next := make(chan func(context.Context) error)
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			for f := range next {
+				if err := f(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for _, f := range work {
+		next <- f
+	}
+	close(next)
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
