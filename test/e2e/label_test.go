@@ -16,6 +16,7 @@ const (
 	repair     = "Feature:Restart" // an act is expected
 	quiet      = "Feature:Quiet"   // no act is allowed
 	records    = "Feature:Records" // crash records are expected
+	guard      = "Feature:Guard"   // the kubelet goes through the watch guard
 )
 
 var labelFilter = flag.String("label-filter", "!"+slow, "run tests whose labels match, in ginkgo's syntax")

@@ -118,17 +118,17 @@ func (s *scene) agent(more ...string) {
 }
 
 // configuration is the test settings with more lines: under restart:, but for
-// those that begin with "logs:".
+// those that begin with "logs:" or "proxy:".
 func configuration(lines []string) string {
-	var restart, logs strings.Builder
+	var restart, other strings.Builder
 	for _, l := range lines {
-		if strings.HasPrefix(l, "logs:") {
-			logs.WriteString(l + "\n")
+		if strings.HasPrefix(l, "logs:") || strings.HasPrefix(l, "proxy:") {
+			other.WriteString(l + "\n")
 			continue
 		}
 		restart.WriteString("  " + l + "\n")
 	}
-	return settings + restart.String() + logs.String()
+	return settings + restart.String() + other.String()
 }
 
 func (s *scene) must(err error, what string) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/nodekeeper/nodekeeper/packaging"
 )
 
 const (
@@ -54,6 +56,9 @@ func addKubelet(t *tree, options Options) error {
 		return fmt.Errorf("write the kubelet's configuration: %w", err)
 	}
 	t.add(kubeletConfig, string(text))
+	if options.Proxy {
+		t.files[WrapperProgram] = file{[]byte(packaging.KubeletWrapper), 0o755}
+	}
 	t.add(ManifestDir+"/.keep", "")
 	t.add(kubeletDropIn+"/.keep", "")
 	for name, fragment := range options.KubeletDropIns {
@@ -63,10 +68,14 @@ func addKubelet(t *tree, options Options) error {
 }
 
 func kubeletCommand(options Options) string {
-	words := []string{
-		"/usr/local/bin/kubelet", "--config=" + kubeletConfig, "--config-dir=" + kubeletDropIn,
-		"--hostname-override=" + options.Name, "--node-ip=" + nodeIP, "--v=2",
+	var words []string
+	if options.Proxy {
+		words = append(words, WrapperProgram)
 	}
+	words = append(words,
+		"/usr/local/bin/kubelet", "--config="+kubeletConfig, "--config-dir="+kubeletDropIn,
+		"--hostname-override="+options.Name, "--node-ip="+nodeIP, "--v=2",
+	)
 	if options.Kubeconfig != Standalone {
 		words = append(words, "--kubeconfig="+kubeconfig)
 	}

@@ -38,6 +38,9 @@ type Options struct {
 	KubeletDropIns map[string]string
 	// UnitDropIns are systemd unit fragments by unit name ("kubelet.service").
 	UnitDropIns map[string]string
+	// Proxy starts the kubelet through nodekeeper's wrapper, which leads it
+	// through the watch guard once InstallProxy has been called.
+	Proxy bool
 	// CRIODropIn is a fragment of CRI-O's configuration (TOML).
 	CRIODropIn string
 	// CRIProxy puts the fault proxy between kubelet and CRI-O: see SetCRIFault.
