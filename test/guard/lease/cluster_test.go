@@ -41,6 +41,7 @@ func startCluster(t *testing.T) *cluster {
 	c.write("ca.crt", c.ca.PEM)
 	c.write("serving.crt", serving.CertificatePEM)
 	c.write("serving.key", serving.KeyPEM)
+	c.write("accounts.crt", accounts.CertificatePEM)
 	c.write("accounts.key", accounts.KeyPEM)
 	c.write("audit.yaml", []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n"))
 	start(t, exec.Command(server, "--etcd-servers="+client,
@@ -49,7 +50,7 @@ func startCluster(t *testing.T) *cluster {
 		"--enable-admission-plugins=NodeRestriction", "--disable-admission-plugins=ServiceAccount",
 		"--client-ca-file="+c.path("ca.crt"), "--tls-cert-file="+c.path("serving.crt"), "--tls-private-key-file="+c.path("serving.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+c.path("accounts.key"), "--service-account-signing-key-file="+c.path("accounts.key"),
+		"--service-account-key-file="+c.path("accounts.crt"), "--service-account-signing-key-file="+c.path("accounts.key"),
 		"--service-cluster-ip-range=203.0.113.0/24",
 		"--audit-policy-file="+c.path("audit.yaml"), "--audit-log-path="+c.auditLog))
 	admin := c.ca.Client("admin", "system:masters", time.Now().Add(time.Hour))
