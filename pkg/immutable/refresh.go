@@ -21,6 +21,9 @@ type refresh struct {
 	// sent is set while a LIST is with the API server: whoever comes then and
 	// wants the most recent state cannot use its answer.
 	sent bool
+	// hurry ends the pause before the next attempt, on behalf of a new request:
+	// the API server may be well again.
+	hurry chan struct{}
 	// cancel ends it with its entry.
 	cancel context.CancelFunc
 	// troubled is closed when an attempt failed and another will follow, trouble
@@ -39,11 +42,18 @@ func (g *Guard) refresh(e *entry, version string, class pace.Class) *refresh {
 	for _, r := range e.refreshes {
 		if r.class <= class && r.answers(version, number) {
 			g.count.add(ListsJoined)
+			if r.trouble != nil && class == pace.First {
+				select {
+				case r.hurry <- struct{}{}:
+				default:
+				}
+			}
 			return r
 		}
 	}
 	r := &refresh{
 		version: version, number: number, class: class,
+		hurry:    make(chan struct{}, 1),
 		troubled: make(chan struct{}), done: make(chan struct{}),
 	}
 	if g.closing || e.gone {
@@ -97,8 +107,23 @@ func (g *Guard) carryOut(ctx context.Context, e *entry, r *refresh) {
 		}
 		// A sick API server is given no credit: the deadline has gone anyway.
 		class, pause = max(class, pace.Soon), min(2*pause, retryMost)
-		wait(ctx, delay)
+		if r.rest(ctx, delay) {
+			class = pace.First
+		}
 	}
+}
+
+// rest waits before the next attempt, and tells whether it was hurried.
+func (r *refresh) rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-r.hurry:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // attempt sends one LIST and takes its answer in.

@@ -43,6 +43,7 @@ type server struct {
 	refuse  func() error        // LISTs
 	deny    func() error        // WATCHes
 	distort func(string) string // the version of a LIST
+	mute    bool                // WATCHes hold back what they have to tell
 }
 
 type happening struct {
@@ -105,9 +106,26 @@ func (s *server) remove(key shape.Key) {
 func (s *server) happen(key shape.Key, ev wire.Event) {
 	s.history = append(s.history, happening{key, ev, s.revision})
 	for w := range s.watches {
-		if w.key == key {
+		switch {
+		case w.key != key:
+		case s.mute:
+			w.held = append(w.held, ev)
+		default:
 			w.push(ev)
 		}
+	}
+}
+
+// unmute lets the WATCHes tell what they held back.
+func (s *server) unmute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mute = false
+	for w := range s.watches {
+		for _, ev := range w.held {
+			w.push(ev)
+		}
+		w.held = nil
 	}
 }
 
@@ -191,6 +209,7 @@ type open struct {
 	key    shape.Key
 	server *server
 	events chan wire.Event
+	held   []wire.Event
 	closed chan struct{}
 	once   sync.Once
 }

@@ -28,6 +28,11 @@ func TestAVersionIsAnsweredOnlyByAStateThatIsNotOlder(t *testing.T) {
 		if got := s.server.lists[1]; got != "104" {
 			t.Errorf("the API server was asked for %q", got)
 		}
+		// Any version will do, but none before what was shown already.
+		s.ask(shape.Query{Key: secret("a"), Verb: shape.List, ResourceVersion: "0"}).expectList("104", "v1")
+		if got := s.server.lists[2]; got != "104" {
+			t.Errorf("the API server was asked for %q", got)
+		}
 		// And with the API server down, the copy answers what it can.
 		s.server.refuse = func() error { return errDown }
 		s.ask(shape.Query{Key: secret("a"), Verb: shape.List, ResourceVersion: "103", ResourceVersionMatch: shape.NotOlderThan}).expectList("104", "v1")
@@ -77,6 +82,58 @@ func TestAPlainWatchIsTakenOnAtOnceAndCaughtUp(t *testing.T) {
 		time.Sleep(time.Second)
 		calls["absent"].expect("ADDED 110 v1")
 		s.expectCounter(ExpiredLocal, 1)
+	})
+}
+
+func TestAClientThatWasServedElsewhereIsNotTakenBack(t *testing.T) {
+	play(t, nil, func(s *scene) {
+		s.server.put(secret("a"), "v1", false)
+		s.watchList(secret("a")).leave()
+		s.server.put(secret("a"), "v2", false)
+		s.server.put(secret("b"), "v1", false) // 105: past the guard's copy, and past v2
+		c := s.ask(shape.Query{Key: secret("a"), Verb: shape.Watch, ResourceVersion: "105", AllowBookmarks: true})
+		time.Sleep(20 * time.Second)
+		c.expect()
+		s.server.put(secret("a"), "v3", false)
+		c.expect("MODIFIED 106 v3")
+	})
+}
+
+func TestAListAndAWatchThatOvertakeEachOther(t *testing.T) {
+	play(t, nil, func(s *scene) {
+		s.server.put(secret("a"), "v1", false)
+		first := s.watchList(secret("a"))
+		time.Sleep(11 * time.Second)
+		// A LIST reads v1, and the WATCH tells v2 before its answer is there.
+		s.server.change(func() { s.server.delay = time.Second })
+		second := s.watchList(secret("a"))
+		s.server.put(secret("a"), "v2", false)
+		time.Sleep(2 * time.Second)
+		second.expect("ADDED 103 v2", "BOOKMARK 103 end")
+		// The WATCH tells v3 and v4 after a LIST told v4.
+		s.server.change(func() { s.server.delay, s.server.mute = 0, true })
+		s.server.put(secret("a"), "v3", false)
+		s.server.put(secret("a"), "v4", false)
+		third := s.watchList(secret("a"))
+		third.expect("ADDED 105 v4", "BOOKMARK 105 end")
+		s.server.unmute()
+		s.server.put(secret("a"), "v5", false)
+		third.expect("MODIFIED 106 v5")
+		first.expect("ADDED 102 v1", "BOOKMARK 102 end", "MODIFIED 103 v2", "MODIFIED 105 v4", "BOOKMARK 105", "MODIFIED 106 v5")
+		s.expectCounts(3, 1, 1)
+	})
+}
+
+func TestANewRequestDoesNotWaitForAnOldOnesPause(t *testing.T) {
+	play(t, nil, func(s *scene) {
+		s.server.put(secret("a"), "v1", false)
+		s.server.refuse = func() error { return errDown }
+		old := s.watchList(secret("a"))
+		time.Sleep(5 * time.Second)
+		s.server.change(func() { s.server.refuse = nil })
+		c := s.watchList(secret("a"))
+		c.expect("ADDED 102 v1", "BOOKMARK 102 end")
+		old.expect("ADDED 102 v1", "BOOKMARK 102 end")
 	})
 }
 
