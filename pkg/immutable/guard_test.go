@@ -8,6 +8,7 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/shape"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/upstream"
 )
 
 func TestAnImmutableObjectIsNeverWatched(t *testing.T) {
@@ -150,6 +151,25 @@ func TestWhatNobodyUsesIsForgotten(t *testing.T) {
 		s.expectCounts(1, 1, 0)
 		if st := s.guard.Stats(); st.Objects != 0 || st.Bytes != 0 {
 			t.Errorf("after the linger there is still %+v", st)
+		}
+	})
+}
+
+func TestWhatTheNodeMayNoLongerReadIsForgottenWithItsLastUser(t *testing.T) {
+	play(t, nil, func(s *scene) {
+		s.server.put(secret("a"), "v1", false)
+		c := s.watchList(secret("a"))
+		time.Sleep(20 * time.Second)
+		s.server.change(func() {
+			s.server.deny = func() error { return &upstream.Refusal{Code: http.StatusForbidden} }
+		})
+		s.server.cut()
+		time.Sleep(10 * time.Second)
+		c.expect("ADDED 102 v1", "BOOKMARK 102 end") // a stream that is open is not authorised anew
+		c.leave()
+		time.Sleep(30 * time.Second)
+		if n := s.guard.Stats().Objects; n != 0 {
+			t.Errorf("%d objects are kept", n)
 		}
 	})
 }

@@ -80,11 +80,23 @@ func (g *Guard) keepWatching(ctx context.Context, e *entry, w *watching) {
 		var refusal *upstream.Refusal
 		if errors.As(err, &refusal) {
 			delay = max(delay, min(refusal.Wait(), rewatchMost))
+			if refusal.Code == http.StatusForbidden {
+				g.forgetUnused(e)
+			}
 		}
 		pause = min(2*pause, rewatchMost)
 		if !wait(ctx, delay) {
 			return
 		}
+	}
+}
+
+// forgetUnused drops what the node may no longer read, as its last pod has gone.
+func (g *Guard) forgetUnused(e *entry) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !e.used() {
+		g.forget(e)
 	}
 }
 
