@@ -16,7 +16,6 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle"
-	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/hooksd"
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/nri"
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/server"
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/spool"
@@ -32,22 +31,18 @@ const drainEvery = 10 * time.Second
 // recording keeps crash records: the keeper, and the sources of its events.
 type recording struct {
 	*logretention.Keeper
-	listener net.Listener // nil if there is none: see hookState
+	listener net.Listener // nil if there is none: see hook
 	spool    *spool.Spool
 	nri      *nri.Source // nil if it is not wanted
+	hook     *hooked
 	poke     func()
 	log      *slog.Logger
-
-	hookState string
 }
 
 // newRecording opens the record root, listens for the hook and installs it. A
 // part that fails is told in the status and in the log; the rest works without
-// it. It returns nil where no records are kept.
+// it. It may be called again after an error.
 func newRecording(cfg config.Configuration, nodeName string, runtime *cri.Client, clock node.Clock, poke func(), log *slog.Logger) (*recording, error) {
-	if !cfg.Logs.Enabled {
-		return nil, nil
-	}
 	keeper, err := logretention.New(logretention.Options{
 		Config: cfg.Logs, Root: cfg.Directories.Log, Node: nodeName, Clock: clock,
 		Status:  func(ctx context.Context, id string) (node.Container, error) { return askOne(ctx, runtime, id) },
@@ -58,10 +53,7 @@ func newRecording(cfg config.Configuration, nodeName string, runtime *cri.Client
 	}
 	r := &recording{Keeper: keeper, poke: poke, log: log, spool: spool.New(filepath.Join(cfg.Directories.Run, "spool"), 0)}
 	r.listener, err = listen(filepath.Join(cfg.Directories.Run, filepath.Base(lifecycle.DefaultSocket)))
-	r.hookState = stateOf(errors.Join(err, installHook(cfg)))
-	if r.hookState != working {
-		log.Warn("the OCI hook does not report", "error", r.hookState)
-	}
+	r.hook = newHooked(hookOptions(cfg), err, log)
 	if cfg.Logs.NRISocket != "" {
 		r.nri = nri.New(nri.Options{Socket: cfg.Logs.NRISocket, BootID: clock.BootID(), Handle: r.hear, Log: log})
 	}
@@ -100,6 +92,7 @@ func (r *recording) drain(ctx context.Context) {
 	tick := time.NewTicker(drainEvery)
 	defer tick.Stop()
 	for {
+		r.hook.look()
 		if n, err := r.spool.Drain(r.hear); err != nil {
 			r.log.Debug("the hook's spool", "events", n, "error", err)
 		}
@@ -117,7 +110,7 @@ func (r *recording) State() status.Records {
 	out := status.Records{
 		Records: is.Records, Live: is.Live, Bytes: is.Bytes, LimitBytes: is.LimitBytes,
 		Evicted: is.Evicted, Lost: is.Lost, Error: is.Err,
-		Sources: map[string]string{"hook": r.hookState},
+		Sources: map[string]string{"hook": r.hook.state()},
 	}
 	for name, state := range is.Sources {
 		out.Sources[name] = state
@@ -136,8 +129,6 @@ func (r *recording) State() status.Records {
 // working is the state of a source that works.
 const working = "ok"
 
-func stateOf(err error) string { return cmp.Or(text(err), working) }
-
 func text(err error) string {
 	if err == nil {
 		return ""
@@ -151,13 +142,6 @@ func listen(path string) (net.Listener, error) {
 		return l, err
 	}
 	return server.Listen(path)
-}
-
-func installHook(cfg config.Configuration) error {
-	if cfg.Logs.Hook.Directory == "" {
-		return nil
-	}
-	return hooksd.Install(hookOptions(cfg))
 }
 
 // askOne asks the runtime for one container.

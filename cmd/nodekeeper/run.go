@@ -68,10 +68,11 @@ func (w *wired) runAgent(ctx context.Context, o agent.Options) error {
 	defer a.Close()
 	w.restore(o.Logger)
 	name := w.observer.Settings.Settings().NodeName
-	switch r, err := newRecording(o.Config, name, w.runtime, o.Clock, a.Poke, o.Logger); {
-	case err != nil:
-		o.Logger.Error(err.Error())
-	case r != nil:
+	if o.Config.Logs.Enabled {
+		r := &keeping{log: o.Logger, open: func() (*recording, error) {
+			return newRecording(o.Config, name, w.runtime, o.Clock, a.Poke, o.Logger)
+		}}
+		r.try()
 		a.Keep(r)
 		ended := make(chan struct{})
 		go func() { // ends with ctx, unless a disk hangs: then with the process

@@ -27,6 +27,7 @@ func (a *Agent) publish(acting *status.Acting) {
 	}
 	a.lastActs(out.Verdicts)
 	if a.records != nil {
+		a.link()
 		records := a.records.State()
 		out.Records = &records
 	}

@@ -31,10 +31,14 @@ type Records interface {
 // away from them.
 func (a *Agent) Keep(r Records) {
 	a.records = r
+	a.link()
+}
+
+// link is done with each look: somebody may have removed the record root, or
+// have made room for it.
+func (a *Agent) link() {
 	d := a.Config.Directories
-	if err := linkState(d.Log, d.Run, d.State); err != nil {
-		a.Logger.Warn("status and acts cannot be read beside the records", "error", err)
-	}
+	a.changes.trouble("status and acts beside the records", linkState(d.Log, d.Run, d.State))
 }
 
 // recordTime bounds the wait for a record before an act: an act is not held

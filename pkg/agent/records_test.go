@@ -56,6 +56,21 @@ func TestAnActAndItsRecordNameEachOther(t *testing.T) {
 	}
 }
 
+// Somebody removes the record root, and somebody makes it again.
+func TestStatusAndActsAreLinkedAgain(t *testing.T) {
+	s := stage(t)
+	s.Config.Directories.Log = filepath.Join(t.TempDir(), "log")
+	s.Keep(&fakeRecords{named: map[string][]string{}})
+	s.watch(10 * time.Second)
+	if err := os.Mkdir(s.Config.Directories.Log, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.watch(10 * time.Second)
+	if _, err := os.Readlink(filepath.Join(s.Config.Directories.Log, status.Name)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTheSubjectOfAStepIsWhatWentDown(t *testing.T) {
 	pod := node.PodName{Namespace: "a", Name: "p"}
 	early := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
