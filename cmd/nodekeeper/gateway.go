@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -83,7 +84,15 @@ func (g *gateway) newLadder(address string) *probe.Ladder {
 	own := g.front.OwnClient(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: g.source.ServerName})
 	agent := "nodekeeper-proxy/" + versionText()
 	return probe.New(probe.Options{
-		Knock: func(ctx context.Context) error { return g.front.Knock(ctx, own) },
+		Knock: func(ctx context.Context) error {
+			if err := g.front.Knock(ctx, own); err != nil {
+				return err
+			}
+			if err := returns(ctx, func() { g.guard.Stats() }); err != nil {
+				return fmt.Errorf("the guard: %w", err)
+			}
+			return nil
+		},
 		Through: func(ctx context.Context) error {
 			return probe.Ask(ctx, own, &url.URL{Scheme: "https", Host: address, Path: g.upstream.Target().URL.Path}, agent)
 		},
@@ -100,6 +109,22 @@ func (g *gateway) newLadder(address string) *probe.Ladder {
 		After:    time.After,
 		Log:      g.log,
 	})
+}
+
+// returns tells whether f does in time. A guard whose lock nobody gives back
+// cannot be cured but by a new process; the watchdog sees to that.
+func returns(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	go func() { // ends with f, or with the process
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // run serves until the context ends. Requests may end in peace: the way to the

@@ -47,6 +47,9 @@ func (p *program) proxy() *cobra.Command {
 		for _, note := range front.Harden() {
 			log.Warn(note)
 		}
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(gcPercent)
+		}
 		if os.Getenv("GOMEMLIMIT") == "" {
 			debug.SetMemoryLimit(cfg.Proxy.MaxBytes.Bytes() + proxyMemory)
 		}

@@ -361,6 +361,19 @@ func TestAKubeletIsServedThroughARotation(t *testing.T) {
 	g.wantsAnswer(g.kubelet(), "with the new certificate")
 }
 
+func TestAGuardThatHangsIsSeen(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := returns(ctx, func() {}); err != nil {
+		t.Error(err)
+	}
+	locked := make(chan bool)
+	defer close(locked)
+	if err := returns(ctx, func() { <-locked }); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
 func TestKubeconfigCommands(t *testing.T) {
 	g := guard(t)
 	proc := filepath.Join(t.TempDir(), "proc")

@@ -2,12 +2,20 @@ package front
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// mostUnknown is how many connections there may be of which it is not known yet
+// whose they are. A kubelet opens some 40 at once.
+const mostUnknown = 512
 
 // conn is a connection that is served here.
 type conn struct {
@@ -15,6 +23,8 @@ type conn struct {
 	front *Front
 	// own is a connection of the proxy to itself.
 	own bool
+	// known is set when the certificate was the kubelet's.
+	known atomic.Bool
 }
 
 // Close forgets the connection as well.
@@ -62,7 +72,12 @@ func (f *Front) take(ctx context.Context, c net.Conn) {
 	if !bypass {
 		served := &conn{Conn: c, front: f, own: own}
 		f.open[served] = true
+		f.unknown = append(f.unknown, served)
+		late := f.late()
 		f.mu.Unlock()
+		if late != nil {
+			_ = late.Close()
+		}
 		f.handoff.give(served)
 		return
 	}
@@ -78,6 +93,29 @@ func (f *Front) take(ctx context.Context, c net.Conn) {
 		f.splice(ctx, tcp)
 	})
 	f.mu.Unlock()
+}
+
+// late is the oldest connection of which it is not known whose it is, where
+// there are too many: whoever opens them would leave the kubelet no file
+// descriptor. A kubelet is known after milliseconds. Called with mu held.
+func (f *Front) late() *conn {
+	f.unknown = slices.DeleteFunc(f.unknown, func(c *conn) bool { return c.known.Load() || !f.open[c] })
+	if len(f.unknown) <= mostUnknown {
+		return nil
+	}
+	oldest := f.unknown[0]
+	f.unknown = f.unknown[1:]
+	return oldest
+}
+
+// know is for http.Server.ConnState: whoever comes to HTTP has shown the
+// kubelet's certificate.
+func know(c net.Conn, state http.ConnState) {
+	if t, ok := c.(*tls.Conn); ok && (state == http.StateActive || state == http.StateIdle) {
+		if c, ok := t.NetConn().(*conn); ok {
+			c.known.Store(true)
+		}
+	}
 }
 
 func (f *Front) forget(c net.Conn) {

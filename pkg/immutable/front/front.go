@@ -70,6 +70,8 @@ type Front struct {
 	// reasons to bypass; none is to serve.
 	reasons map[string]bool
 	open    map[net.Conn]bool
+	// unknown are those of which it is not known whose they are, oldest first.
+	unknown []*conn
 	stopped bool
 	work    sync.WaitGroup
 }
@@ -85,6 +87,7 @@ func New(o Options) *Front {
 		IdleTimeout:       idleTime,
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 		ConnContext:       markOwn,
+		ConnState:         know,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 	}
 	return f

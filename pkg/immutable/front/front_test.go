@@ -39,6 +39,26 @@ func TestStrangersAreCutAndTheKubeletIsServed(t *testing.T) {
 	}
 }
 
+func TestIdleStrangersDoNotKeepTheKubeletOut(t *testing.T) {
+	s := stage(t, arrangement{})
+	client := s.client(s.kubelet)
+	s.wants(client, "/", "system:node:n1")
+	for range mostUnknown + 50 {
+		c, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	s.wants(s.client(s.kubelet), "/", "system:node:n1")
+	s.wants(client, "/", "system:node:n1")
+	s.until("the oldest strangers are cut", func() bool { return s.front.Stats().Open <= mostUnknown+2 })
+	if accepted := s.front.Stats().Accepted; accepted < mostUnknown+52 {
+		t.Errorf("%d connections were accepted", accepted)
+	}
+	s.wants(client, "/", "system:node:n1")
+}
+
 func TestOnlyTheOneShapeGoesToTheGuard(t *testing.T) {
 	s := stage(t, arrangement{guard: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "guard") })})
 	ask := func(path string) string {
