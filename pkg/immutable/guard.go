@@ -31,6 +31,7 @@ type Guard struct {
 	closing  bool
 	entries  map[shape.Key]*entry
 	families *sentinel.Families
+	fences   map[shape.Resource]fence
 	streams  int
 	bytes    int64
 }
@@ -53,6 +54,7 @@ func New(o Options) *Guard {
 		maxObjectBytes: c.MaxObjectBytes.Bytes(),
 		entries:        map[shape.Key]*entry{},
 		families:       sentinel.New(c.Sentinels),
+		fences:         map[shape.Resource]fence{},
 	}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g

@@ -1,6 +1,7 @@
 package immutable
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -222,6 +223,32 @@ func TestRequestsOfOneMomentShareAList(t *testing.T) {
 		first.expect("ADDED 102 v1", "BOOKMARK 102 end", "MODIFIED 103 v2", "BOOKMARK 103")
 		second.expect("ADDED 103 v2", "BOOKMARK 103 end")
 		s.expectCounts(2, 0, 0)
+	})
+}
+
+func TestAStormAsksEtcdForItsFirstReadsOnly(t *testing.T) {
+	play(t, nil, func(s *scene) {
+		s.server.change(func() { s.server.delay, s.server.lazy = 10*time.Millisecond, true })
+		var calls []*call
+		for i := range 500 {
+			key := configMap("ns", fmt.Sprint("c", i))
+			s.server.put(key, "v1", i < 499)
+			calls = append(calls, s.watchList(key))
+		}
+		time.Sleep(15 * time.Millisecond)
+		last := s.server.put(configMap("ns", "c499"), "v2", false).ResourceVersion
+		late := s.watchList(configMap("ns", "c499"))
+		time.Sleep(time.Second)
+		late.expect("ADDED "+last+" v2", "BOOKMARK "+last+" end")
+		for _, c := range calls[:499] {
+			c.mu.Lock()
+			if n := len(c.events); n != 2 {
+				t.Errorf("%s was told %d events", c.q.Name, n)
+			}
+			c.mu.Unlock()
+		}
+		s.expectCounter(ListsConsistent, 2*listsInFlight+1)
+		s.expectCounts(500, 0, 0)
 	})
 }
 

@@ -126,7 +126,7 @@ func (s *server) now() uint64 {
 func TestClientsOfAnyHistoryEndWithTheTruth(t *testing.T) {
 	acts := []string{
 		"put", "put", "put", "freeze", "remove", "remove", "wait", "wait", "wait long", "linger",
-		"restart client", "restart guard", "restart guard", "fail", "throttle", "slow", "recover", "recover", "cut", "compact", "bookmark", "bookmark", "deny",
+		"restart client", "restart guard", "restart guard", "fail", "throttle", "slow", "recover", "recover", "lazy", "cut", "compact", "bookmark", "bookmark", "deny",
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		type act struct {
@@ -194,8 +194,10 @@ func TestClientsOfAnyHistoryEndWithTheTruth(t *testing.T) {
 					s.server.change(func() { s.server.delay = time.Duration(a.ms/10) * time.Millisecond })
 				case "deny":
 					s.server.change(func() { s.server.deny = func() error { return &upstream.Refusal{Code: http.StatusForbidden} } })
+				case "lazy":
+					s.server.change(func() { s.server.lazy = true })
 				case "recover":
-					s.server.change(func() { s.server.refuse, s.server.deny, s.server.delay = nil, nil, 0 })
+					s.server.change(func() { s.server.refuse, s.server.deny, s.server.delay, s.server.lazy = nil, nil, 0, false })
 				case "cut":
 					s.server.cut()
 				case "compact":
@@ -204,7 +206,7 @@ func TestClientsOfAnyHistoryEndWithTheTruth(t *testing.T) {
 					s.server.bookmark()
 				}
 			}
-			s.server.change(func() { s.server.refuse, s.server.deny, s.server.delay = nil, nil, 0 })
+			s.server.change(func() { s.server.refuse, s.server.deny, s.server.delay, s.server.lazy = nil, nil, 0, false })
 			settle(3 * time.Minute)
 			settle(2 * time.Minute)
 			for _, c := range clients {

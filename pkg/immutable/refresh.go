@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/pace"
-	"github.com/nodekeeper/nodekeeper/pkg/immutable/shape"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/upstream"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/wire"
 )
@@ -18,6 +17,8 @@ type refresh struct {
 	version string
 	number  uint64
 	class   pace.Class
+	// wantedAt is when the last request came that waits for it.
+	wantedAt time.Time
 	// sent is set while a LIST is with the API server: whoever comes then and
 	// wants the most recent state cannot use its answer.
 	sent bool
@@ -42,6 +43,7 @@ func (g *Guard) refresh(e *entry, version string, class pace.Class) *refresh {
 	for _, r := range e.refreshes {
 		if r.class <= class && r.answers(version, number) {
 			g.count.add(ListsJoined)
+			r.wantedAt = time.Now()
 			if r.trouble != nil && class == pace.First {
 				select {
 				case r.hurry <- struct{}{}:
@@ -52,7 +54,7 @@ func (g *Guard) refresh(e *entry, version string, class pace.Class) *refresh {
 		}
 	}
 	r := &refresh{
-		version: version, number: number, class: class,
+		version: version, number: number, class: class, wantedAt: time.Now(),
 		hurry:    make(chan struct{}, 1),
 		troubled: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -133,29 +135,26 @@ func (g *Guard) attempt(ctx context.Context, e *entry, r *refresh, class pace.Cl
 		return err
 	}
 	defer release()
-	g.mu.Lock()
-	r.sent = true
-	floor := r.number
-	if r.version == "" && e.state != nil {
-		floor = e.state.number
-	}
-	g.mu.Unlock()
+	ask := g.question(e, r)
 	g.count.add(Lists)
-	match := ""
-	if r.version != "" && r.version != "0" {
-		match = shape.NotOlderThan
+	if ask.version == "" {
+		g.count.add(ListsConsistent)
 	}
 	listCtx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	version, object, err := g.options.Upstream.List(listCtx, e.key, r.version, match)
+	version, object, err := g.options.Upstream.List(listCtx, e.key, ask.version, ask.match)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r.sent = false
 	if err != nil {
 		g.count.add(ListFailures)
+		delete(g.fences, e.key.Resource)
 		return err
 	}
-	return g.adopt(e, version, object, floor)
+	if ask.version == "" {
+		g.fence(e.key.Resource, version, ask.at)
+	}
+	return g.adopt(e, version, object, ask.floor)
 }
 
 // finish tells those who wait. Called with mu held.
@@ -185,7 +184,7 @@ func (g *Guard) finish(e *entry, r *refresh, err error) {
 func (r *refresh) beyond(e *entry, err error) bool {
 	var refusal *upstream.Refusal
 	return errors.As(err, &refusal) && refusal.Code == http.StatusGatewayTimeout &&
-		(e.state == nil || r.number > e.state.number)
+		r.number > 0 && (e.state == nil || r.number > e.state.number)
 }
 
 // passing says whether the same request may succeed in a while.

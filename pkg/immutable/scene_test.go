@@ -43,6 +43,7 @@ type server struct {
 	refuse  func() error        // LISTs
 	deny    func() error        // WATCHes
 	distort func(string) string // the version of a LIST
+	lazy    bool                // LISTs with a version are answered as of it, if that may be
 	mute    bool                // WATCHes hold back what they have to tell
 }
 
@@ -163,6 +164,9 @@ func (s *server) List(ctx context.Context, key shape.Key, version, match string)
 		s.mu.Unlock()
 		return "", nil, &upstream.Refusal{Code: http.StatusGatewayTimeout}
 	}
+	if s.lazy && version != "" {
+		revision, object = s.asOf(key, version)
+	}
 	delay := s.delay
 	shown := strconv.FormatUint(revision, 10)
 	if s.distort != nil {
@@ -173,6 +177,22 @@ func (s *server) List(ctx context.Context, key shape.Key, version, match string)
 		return "", nil, ctx.Err()
 	}
 	return shown, object, nil
+}
+
+// asOf is the oldest state that answers a LIST with a version.
+func (s *server) asOf(key shape.Key, version string) (uint64, *wire.Object) {
+	revision, _ := strconv.ParseUint(version, 10, 64)
+	revision = max(revision, 100)
+	var object *wire.Object
+	for _, h := range s.history {
+		if h.key == key && h.at <= revision {
+			object = h.event.Object
+			if h.event.Type == watch.Deleted {
+				object = nil
+			}
+		}
+	}
+	return revision, object
 }
 
 func (s *server) Watch(ctx context.Context, key shape.Key, version string) (Events, error) {

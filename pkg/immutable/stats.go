@@ -42,6 +42,8 @@ const (
 	// Lists and ListFailures: LISTs sent, and those that brought no state.
 	Lists
 	ListFailures
+	// ListsConsistent: those of the LISTs that cost a read of etcd.
+	ListsConsistent
 	// ListsJoined: requests that shared another's LIST.
 	ListsJoined
 	// FirstReadsLate: first reads without an answer by firstRead.
@@ -73,7 +75,7 @@ var counterNames = [counterCount]string{
 	"served_fresh", "served_live", "served_stale", "served_older", "served_watch",
 	"passed_streams", "passed_objects", "passed_bytes", "passed_large", "passed_version",
 	"passed_shape", "passed_closing", "passed_answer", "refused", "abandoned",
-	"lists", "list_failures", "lists_joined", "first_reads_late",
+	"lists", "list_failures", "lists_consistent", "lists_joined", "first_reads_late",
 	"watches", "watch_failures", "expired", "expired_local", "went_back", "recreated",
 	"bookmarks", "hints", "evicted", "slow_streams",
 }
