@@ -24,10 +24,6 @@ const (
 	// leastStreams is the least of a connection's streams: a kubelet has all of
 	// its watches in one.
 	leastStreams = 2500
-	// The kubelet's own health check of its connection (apimachinery
-	// pkg/util/net http.go, v0.37).
-	pingAfter   = 30 * time.Second
-	pingTimeout = 15 * time.Second
 	// handshakeTime bounds a TLS handshake, and the head of an HTTP/1 request.
 	handshakeTime = 10 * time.Second
 	idleTime      = 3 * time.Minute
@@ -53,6 +49,22 @@ type Options struct {
 	// MaxStreams is how many requests of the shape are to be held open.
 	MaxStreams int
 	Log        *slog.Logger
+
+	pings pings
+}
+
+// pings find a peer that is gone without a word.
+type pings struct{ after, timeout time.Duration }
+
+// kubeletPings are the kubelet's own health check of its connection
+// (apimachinery pkg/util/net http.go, v0.37).
+var kubeletPings = pings{30 * time.Second, 15 * time.Second}
+
+func (p pings) config(streams int) *http.HTTP2Config {
+	if p == (pings{}) {
+		p = kubeletPings
+	}
+	return &http.HTTP2Config{MaxConcurrentStreams: streams, SendPingTimeout: p.after, PingTimeout: p.timeout}
 }
 
 // Front serves the kubelet. Its methods may be called from several goroutines.
@@ -88,7 +100,7 @@ func New(o Options) *Front {
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 		ConnContext:       markOwn,
 		ConnState:         know,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		HTTP2:             o.pings.config(streams),
 	}
 	return f
 }

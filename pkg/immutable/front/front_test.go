@@ -404,12 +404,12 @@ func TestARestartBehindASocketOfSystemdLosesNoConnection(t *testing.T) {
 		})
 	}
 	for range 5 {
-		_, stop := s.serve(copyOf(), nil)
+		_, stop := s.serve(copyOf(), arrangement{})
 		before := asked.Load()
 		s.until("requests are served", func() bool { return asked.Load() > before+20 })
 		stop()
 	}
-	_, stop := s.serve(copyOf(), nil)
+	_, stop := s.serve(copyOf(), arrangement{})
 	cancel()
 	all.Wait()
 	stop()

@@ -47,6 +47,7 @@ type arrangement struct {
 	guard http.Handler
 	// streams is the API server's limit for each connection.
 	streams int
+	pings   pings
 }
 
 func stage(tb testing.TB, a arrangement) *scene {
@@ -83,24 +84,24 @@ func stage(tb testing.TB, a arrangement) *scene {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s.upstream = NewUpstream(Target{URL: server, ServerName: serverName, Roots: ca.Pool()}, s.pin, slog.New(slog.DiscardHandler))
+	s.upstream = NewUpstream(Target{URL: server, ServerName: serverName, Roots: ca.Pool(), pings: a.pings}, s.pin, slog.New(slog.DiscardHandler))
 	tb.Cleanup(s.upstream.close)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	s.address = l.Addr().String()
-	s.front, s.stop = s.serve(l, a.guard)
+	s.front, s.stop = s.serve(l, a)
 	tb.Cleanup(s.stop)
 	return s
 }
 
 // serve runs a front on a listener; the returned function ends it.
-func (s *scene) serve(l net.Listener, guard http.Handler) (*Front, func()) {
+func (s *scene) serve(l net.Listener, a arrangement) (*Front, func()) {
 	s.Helper()
 	log := slog.New(slog.DiscardHandler)
-	f := New(Options{Listener: l, Certificate: s.local.GetCertificate, Pin: s.pin, Guard: guard, PassThrough: NewPassThrough(s.upstream, log),
-		Dial: s.upstream.Dial, MaxStreams: 100, Log: log})
+	f := New(Options{Listener: l, Certificate: s.local.GetCertificate, Pin: s.pin, Guard: a.guard, PassThrough: NewPassThrough(s.upstream, log),
+		Dial: s.upstream.Dial, MaxStreams: 100, Log: log, pings: a.pings})
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() {

@@ -24,6 +24,8 @@ type Target struct {
 	Roots      *x509.CertPool
 	// Proxy is the way to it; nil leaves that to the environment.
 	Proxy *url.URL
+
+	pings pings
 }
 
 // Credentials are whom to be upstream; *pin.Pin.
@@ -180,7 +182,7 @@ func newGeneration(t Target, c Credentials) *generation {
 	g.http1.Protocols.SetHTTP1(true)
 	g.http2.ForceAttemptHTTP2 = true
 	// When all streams of a connection are in use, there is another one.
-	g.http2.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
+	g.http2.HTTP2 = t.pings.config(0)
 	return g
 }
 
