@@ -63,7 +63,7 @@ agent has not looked for too long. Of several nodes, the highest.`,
 	root.CompletionOptions.HiddenDefaultCmd = true
 	p.kube.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&p.dir, "log-dir", "nodekeeper", "crash records, below /var/log of nodes")
-	root.AddCommand(p.crashes(), p.logs(), p.status(), p.acts(), p.version())
+	root.AddCommand(p.crashes(), p.logs(), p.status(), p.acts(), p.audit(), p.version())
 	return root
 }
 

@@ -6,6 +6,7 @@
 //	oc nodekeeper logs NAMESPACE/POD -c CONTAINER [--crash ID | --previous[=k] | ...]
 //	oc nodekeeper status NODE... | --all-nodes | -l SELECTOR
 //	oc nodekeeper acts NODE... | --all-nodes | -l SELECTOR
+//	oc nodekeeper audit [NODE... | --all-nodes | -l SELECTOR] [--audit-log FILE]
 //	oc nodekeeper version
 //
 // It reads /api/v1/nodes/NODE/proxy/logs/nodekeeper/..., which takes the right
