@@ -46,6 +46,9 @@ CLASS is one of
 			return err
 		}
 		defer files.Close()
+		if err := filter.Known(index); err != nil {
+			return err
+		}
 		now := p.clock.Now().Wall
 		return view.Crashes(p.out, form, filter.Of(index, now), now)
 	})

@@ -134,6 +134,7 @@ func TestAHoldByAnotherProcessHolds(t *testing.T) {
 	other, err := OpenForUpdate(s.opts.Root)
 	must(t, err)
 	must(t, other.Hold(e.Path, "case 4711"))
+	must(t, other.Hold(e.Path, "")) // again, by somebody without a reason
 	for _, dir := range []string{"", "kube-system_etcd-0", "kube-system_etcd-0/etcd"} {
 		var x record.Index
 		must(t, record.Decode([]byte(read(t, filepath.Join(s.opts.Root, dir, record.IndexFile))), &x))

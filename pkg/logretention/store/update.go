@@ -99,6 +99,9 @@ func (s *Store) patchIndexes(e record.Entry) {
 // Hold keeps the record from eviction and from being cut, until Release.
 func (s *Store) Hold(path, reason string) error {
 	return s.Update(path, func(m *record.Meta) {
+		if m.Hold != nil && reason == "" {
+			return // it has a reason already
+		}
 		m.Hold = &record.Hold{Since: s.Now().UTC(), Reason: reason}
 	})
 }

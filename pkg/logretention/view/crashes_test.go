@@ -217,3 +217,31 @@ func TestFilterRefuses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestAPodThatNothingIsKnownOf(t *testing.T) {
+	x := &record.Index{
+		Node:    nodeA,
+		Records: []record.Entry{ending(nodeA, "a", "etcd", "etcd", 1, record.Crash, time.Hour)},
+		Live:    []record.Live{{Birth: record.Birth{Attempt: record.Attempt{Namespace: "b", Pod: "web-" + nodeA}}}},
+		Dropped: map[string]int{"c_gone/main": 2},
+	}
+	for name, is := range map[string]struct {
+		filter Filter
+		want   string
+	}{
+		"all pods":               {Filter{}, ""},
+		"one with records":       {Filter{Pod: "etcd", Classes: []record.Class{record.OOM}}, ""},
+		"one that runs":          {Filter{Namespace: "b", Pod: "web"}, ""},
+		"one that was dropped":   {Filter{Pod: "gone"}, ""},
+		"a mistyped one":         {Filter{Pod: "etdc"}, "nothing is known of pod etdc; there are a/etcd, b/web"},
+		"in the wrong namespace": {Filter{Namespace: "b", Pod: "etcd"}, "nothing is known of pod etcd; there are a/etcd, b/web"},
+	} {
+		got := ""
+		if err := is.filter.Known(x); err != nil {
+			got = err.Error()
+		}
+		if got != is.want {
+			t.Errorf("%s: %q, want %q", name, got, is.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,36 @@ func (f Filter) Of(x *record.Index, now time.Time) *record.Index {
 		}
 	}
 	return &out
+}
+
+// Known is an error for a pod that an index knows nothing of: a name that is
+// mistyped reads otherwise as a pod that never crashed.
+func (f Filter) Known(x *record.Index) error {
+	if f.Pod == "" {
+		return nil
+	}
+	pods := map[string]bool{}
+	for _, e := range x.Records {
+		if f.wants(e.Attempt, x.Node) {
+			return nil
+		}
+		pods[e.Namespace+"/"+short(e.Pod, x.Node)] = true
+	}
+	for _, l := range x.Live {
+		if f.wants(l.Attempt, x.Node) {
+			return nil
+		}
+		pods[l.Namespace+"/"+short(l.Pod, x.Node)] = true
+	}
+	for container := range x.Dropped {
+		if f.wantsDir(container, x.Node) {
+			return nil
+		}
+	}
+	if len(pods) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing is known of pod %s; there are %s", f.Pod, strings.Join(slices.Sorted(maps.Keys(pods)), ", "))
 }
 
 func (f Filter) wants(a record.Attempt, node string) bool {
