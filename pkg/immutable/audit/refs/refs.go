@@ -63,7 +63,8 @@ func Of(pod *corev1.Pod) []Reference {
 		c.container(pod.Spec.EphemeralContainers[i].EnvFrom, pod.Spec.EphemeralContainers[i].Env)
 	}
 	for i := range pod.Spec.Volumes {
-		c.volume(&pod.Spec.Volumes[i].VolumeSource)
+		c.secrets(&pod.Spec.Volumes[i].VolumeSource)
+		c.configMaps(&pod.Spec.Volumes[i].VolumeSource)
 	}
 	return c.found
 }
@@ -114,8 +115,8 @@ func (c *collector) container(from []corev1.EnvFromSource, env []corev1.EnvVar) 
 	}
 }
 
-// volume adds the objects of a volume. Its order of cases is the visitor's.
-func (c *collector) volume(v *corev1.VolumeSource) {
+// secrets adds the Secrets of a volume. The order of cases is the visitor's.
+func (c *collector) secrets(v *corev1.VolumeSource) {
 	driver := func(s *corev1.LocalObjectReference) {
 		if s != nil {
 			c.add(shape.Secrets, s.Name, Driver, false)
@@ -135,9 +136,6 @@ func (c *collector) volume(v *corev1.VolumeSource) {
 			if s.Secret != nil {
 				c.add(shape.Secrets, s.Secret.Name, Volume, is(s.Secret.Optional))
 			}
-			if s.ConfigMap != nil {
-				c.add(shape.ConfigMaps, s.ConfigMap.Name, Volume, is(s.ConfigMap.Optional))
-			}
 		}
 	case v.RBD != nil:
 		driver(v.RBD.SecretRef)
@@ -151,6 +149,17 @@ func (c *collector) volume(v *corev1.VolumeSource) {
 		driver(v.StorageOS.SecretRef)
 	case v.CSI != nil:
 		driver(v.CSI.NodePublishSecretRef)
+	}
+}
+
+func (c *collector) configMaps(v *corev1.VolumeSource) {
+	switch {
+	case v.Projected != nil:
+		for _, s := range v.Projected.Sources {
+			if s.ConfigMap != nil {
+				c.add(shape.ConfigMaps, s.ConfigMap.Name, Volume, is(s.ConfigMap.Optional))
+			}
+		}
 	case v.ConfigMap != nil:
 		c.add(shape.ConfigMaps, v.ConfigMap.Name, Volume, is(v.ConfigMap.Optional))
 	}
