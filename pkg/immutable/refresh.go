@@ -87,18 +87,7 @@ func (g *Guard) carryOut(ctx context.Context, e *entry, r *refresh) {
 	defer r.cancel()
 	class, pause := r.class, retryFirst
 	for {
-		err := g.attempt(ctx, e, r, class)
-		g.mu.Lock()
-		over := err == nil || ctx.Err() != nil || e.gone || !passing(err) || r.beyond(e, err) || !e.used()
-		if over {
-			g.finish(e, r, err)
-		} else {
-			if r.trouble == nil {
-				close(r.troubled)
-			}
-			r.trouble = err
-		}
-		g.mu.Unlock()
+		over, err := g.attempt(ctx, e, r, class)
 		if over {
 			return
 		}
@@ -128,11 +117,14 @@ func (r *refresh) rest(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// attempt sends one LIST and takes its answer in.
-func (g *Guard) attempt(ctx context.Context, e *entry, r *refresh, class pace.Class) error {
+// attempt sends one LIST, and takes in what comes of it: in one go, so that
+// nobody takes the new state for an old one.
+func (g *Guard) attempt(ctx context.Context, e *entry, r *refresh, class pace.Class) (over bool, err error) {
 	release, err := g.lists.Take(ctx, class)
 	if err != nil {
-		return err
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.settle(ctx, e, r, err), err
 	}
 	defer release()
 	ask := g.question(e, r)
@@ -149,12 +141,27 @@ func (g *Guard) attempt(ctx context.Context, e *entry, r *refresh, class pace.Cl
 	if err != nil {
 		g.count.add(ListFailures)
 		delete(g.fences, e.key.Resource)
-		return err
+		return g.settle(ctx, e, r, err), err
 	}
 	if ask.version == "" {
 		g.fence(e.key.Resource, version, ask.at)
 	}
-	return g.adopt(e, version, object, ask.floor)
+	err = g.adopt(e, version, object, ask.floor)
+	return g.settle(ctx, e, r, err), err
+}
+
+// settle ends the refresh, or notes the failure of an attempt that others will
+// follow. Called with mu held.
+func (g *Guard) settle(ctx context.Context, e *entry, r *refresh, err error) (over bool) {
+	if err == nil || ctx.Err() != nil || e.gone || !passing(err) || r.beyond(e, err) || !e.used() {
+		g.finish(e, r, err)
+		return true
+	}
+	if r.trouble == nil {
+		close(r.troubled)
+	}
+	r.trouble = err
+	return false
 }
 
 // finish tells those who wait. Called with mu held.

@@ -169,12 +169,12 @@ func (g *Guard) obtain(ctx context.Context, e *entry, q shape.Query) (Counter, e
 			g.mu.Unlock()
 		case <-troubled:
 			troubled = nil
-			if how, ok := g.fallBack(e, q, number); ok {
+			if how, ok := g.fallBack(e, r, q, number); ok {
 				return how, nil
 			}
 		case <-late.C:
 			g.count.add(FirstReadsLate)
-			if how, ok := g.fallBack(e, q, number); ok {
+			if how, ok := g.fallBack(e, r, q, number); ok {
 				return how, nil
 			}
 		case <-patience.C:
@@ -193,9 +193,14 @@ func (g *Guard) obtain(ctx context.Context, e *entry, q shape.Query) (Counter, e
 // fallBack says whether what is known will do while the API server fails or is
 // late, its own line at the token bucket included. The LIST goes on, and the
 // stream is told what it brings.
-func (g *Guard) fallBack(e *entry, q shape.Query, number uint64) (Counter, bool) {
+func (g *Guard) fallBack(e *entry, r *refresh, q shape.Query, number uint64) (Counter, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	select {
+	case <-r.done:
+		return 0, false // it came in the same moment
+	default:
+	}
 	switch {
 	case e.state == nil || e.state.number < number:
 		return 0, false

@@ -85,10 +85,8 @@ func print(t *testing.T, runs ...measured) {
 		if err := m.mounts.err(); err != nil {
 			t.Logf("%-8s missed: %v", m.name, err)
 		}
-		for name, n := range m.stats {
-			if n > 0 {
-				t.Logf("%-8s   %s %d", m.name, name, n)
-			}
+		if m.stats != nil {
+			t.Logf("%-8s %v", m.name, m.stats)
 		}
 	}
 }
@@ -135,7 +133,7 @@ func (c *cluster) measureGuarded(t *testing.T, w *workload, settings config.Prox
 	time.Sleep(settle)
 	m.restart = c.counted(t, before, w)
 	k.stop(w)
-	m.stats, m.passed = p.Stats().Counters, p.passed.Load()
+	m.stats, m.passed = p.counted(), p.passed()
 	p.end()
 	until(t, 30*time.Second, "the guard's WATCHes to end", func() bool { return c.open(t) == 0 })
 	return m

@@ -10,7 +10,9 @@
 //	kubelet_test.go   the kubelet's managers, mounting
 //	proxy_test.go     the guard behind mTLS and HTTP/2, and its pass-through
 //	count_test.go     counts with and without, for both ways to begin a watch
+//	turns_test.go     first reads, by turns with and without
 //	change_test.go    how fast changes arrive
+//	agree_test.go     two kubelets over generated histories
 //
 // The package exists for its tests only. The components come from the cache that
 // the box fills ("make prepare"):

@@ -3,12 +3,13 @@ package guard
 import (
 	"context"
 	"crypto/tls"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,9 +23,8 @@ import (
 // proxy is a guard behind mTLS and HTTP/2, in front of the API server.
 type proxy struct {
 	*immutable.Guard
-	host   string
-	passed atomic.Int64
-	end    func()
+	host string
+	end  func()
 }
 
 func (c *cluster) proxy(t *testing.T, settings config.Proxy) *proxy {
@@ -46,10 +46,7 @@ func (c *cluster) proxy(t *testing.T, settings config.Proxy) *proxy {
 		Upstream: immutable.FromClient(upstream.New(upstream.Options{
 			HTTP: &http.Client{Transport: transport}, Server: server, Version: "test", MaxObjectBytes: settings.MaxObjectBytes.Bytes(),
 		})),
-		PassThrough: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			p.passed.Add(1)
-			through.ServeHTTP(w, r)
-		}),
+		PassThrough: through,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,7 +76,25 @@ func (c *cluster) proxy(t *testing.T, settings config.Proxy) *proxy {
 	return p
 }
 
-// kubelet is the way of a kubelet through the proxy.
+// passed is how many requests of the guard's shape were passed through.
+func (p *proxy) passed() int64 {
+	total := int64(0)
+	for name, n := range p.Stats().Counters {
+		if strings.HasPrefix(name, "passed_") && name != immutable.PassedShape.String() {
+			total += n
+		}
+	}
+	return total
+}
+
+// counted are the guard's counters that are not zero.
+func (p *proxy) counted() map[string]int64 {
+	counters := p.Stats().Counters
+	maps.DeleteFunc(counters, func(_ string, n int64) bool { return n == 0 })
+	return counters
+}
+
+// config is the way of a kubelet through the proxy.
 func (p *proxy) config(c *rest.Config) *rest.Config {
 	c = rest.CopyConfig(c)
 	c.Host = "https://" + p.host

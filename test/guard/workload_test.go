@@ -61,16 +61,7 @@ func (c *cluster) create(t *testing.T, l load) *workload {
 		} else {
 			w.mutable++
 		}
-		meta := metav1.ObjectMeta{Namespace: r.namespace, Name: r.name}
-		work = append(work, func(ctx context.Context) error {
-			var err error
-			if r.configMap {
-				_, err = c.admin.CoreV1().ConfigMaps(r.namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: meta, Immutable: &r.immutable, Data: map[string]string{"data": r.name}}, metav1.CreateOptions{})
-			} else {
-				_, err = c.admin.CoreV1().Secrets(r.namespace).Create(ctx, &corev1.Secret{ObjectMeta: meta, Immutable: &r.immutable, Data: map[string][]byte{"data": []byte(r.name), "filler": make([]byte, 400)}}, metav1.CreateOptions{})
-			}
-			return err
-		})
+		work = append(work, func(ctx context.Context) error { return c.put(ctx, r, r.name, r.immutable) })
 	}
 	for n := range l.namespaces {
 		namespace := fmt.Sprint("ns-", n)
