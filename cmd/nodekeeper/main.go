@@ -9,6 +9,7 @@
 //	nodekeeper export -o FILE.tgz      all that is kept of them, to pass on
 //	nodekeeper hold, release ID        keep a record for as long as it takes
 //	nodekeeper hook check              the OCI hook: install, uninstall, check
+//	nodekeeper audit                   what the kubelet asks of the API server
 //	nodekeeper proxy                   the watch guard (nodekeeper-proxy.service)
 //	nodekeeper kubeconfig check        the kubelet's way through it: derive, check, revert
 //	nodekeeper pause, resume           no acts for a while
