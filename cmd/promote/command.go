@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 
 	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote/controller"
@@ -78,6 +79,8 @@ func command(log io.Writer) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// client-go says who leads; it should not say it in a form of its own.
+		klog.SetSlogLogger(o.Log)
 		promoter, err := controller.New(o)
 		if err != nil {
 			return err
