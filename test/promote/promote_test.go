@@ -238,6 +238,15 @@ func optOut(t *testing.T, c *cluster) {
 	}
 	label(promote.PolicyPromote)
 	s.pass(p)
+	// Between the look and the patch.
+	hasty := s.promoter(func(o *controller.Options) {
+		o.Judged = func(promote.Object, promote.Verdict) { label(promote.PolicyNever) }
+	})
+	if counts := s.pass(hasty); counts.Promoted != 0 || counts.Refused[promote.RuleOptOut] != 1 {
+		t.Errorf("opted out at the last moment: %+v", counts)
+	}
+	label(promote.PolicyPromote)
+	s.pass(p)
 	s.now = s.now.Add(2 * time.Hour)
 	if counts := s.pass(p); counts.Promoted != 1 {
 		t.Errorf("opted in again: %+v", counts)

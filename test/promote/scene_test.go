@@ -19,12 +19,11 @@ import (
 // scene is a namespace of one test, and the promoter's own for it.
 type scene struct {
 	*cluster
-	t             *testing.T
-	namespace     string
-	own           string
-	now           time.Time
-	refused       refusals
-	configuration func(*controller.Options)
+	t         *testing.T
+	namespace string
+	own       string
+	now       time.Time
+	refused   refusals
 }
 
 func (c *cluster) scene(t *testing.T, name string, optIn bool) *scene {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote"
@@ -30,6 +31,17 @@ func (p *pass) act(ctx context.Context, o promote.Object, v promote.Verdict) err
 	}
 	if err := p.promotions.Wait(ctx); err != nil {
 		return err
+	}
+	// The pass may be hours old, and an opt-out of the namespace raises no
+	// resourceVersion that the patch could be refused for.
+	namespace, err := p.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(ctx, o.Meta.Namespace, metav1.GetOptions{})
+	if err != nil {
+		return p.failed(ctx, o, fmt.Errorf("read its namespace: %w", err))
+	}
+	o.Namespace = namespace.ObjectMeta
+	if now := p.judge(o); !now.Promote {
+		p.refuse(o, now)
+		return nil
 	}
 	version, err := p.patch(ctx, o, v)
 	switch {

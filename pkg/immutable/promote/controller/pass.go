@@ -27,7 +27,14 @@ type pass struct {
 	history    *history
 	namespaces map[string]metav1.ObjectMeta
 	uses       uses
+	// candidates are those whose metadata leaves the question open. Only what finds
+	// them again is kept: at one patch a second, working them off takes longer than
+	// the API server continues a list for.
+	candidates []promote.Object
 }
+
+// savedEvery candidates the history is written, so that a restart costs no more.
+const savedEvery = 200
 
 // Pass goes through the cluster once.
 func (c *Controller) Pass(ctx context.Context) error {
@@ -45,6 +52,16 @@ func (c *Controller) Pass(ctx context.Context) error {
 			return err
 		}
 	}
+	for i, o := range p.candidates {
+		if err := p.one(ctx, o); err != nil {
+			return err
+		}
+		if i%savedEvery == savedEvery-1 {
+			if err := p.history.save(ctx); err != nil {
+				return err
+			}
+		}
+	}
 	p.history.dropUnseen()
 	return p.history.save(ctx)
 }
@@ -54,9 +71,8 @@ func (p *pass) listNamespaces(ctx context.Context) error {
 	if p.o.Namespaces != nil {
 		options.LabelSelector = p.o.Namespaces.String()
 	}
-	return p.pages(ctx, "namespaces", "", options, func(meta metav1.ObjectMeta) error {
+	return p.pages(ctx, "namespaces", "", options, func(meta metav1.ObjectMeta) {
 		p.namespaces[meta.Name] = meta
-		return nil
 	})
 }
 
@@ -73,11 +89,10 @@ func (p *pass) through(ctx context.Context, resource promote.Resource) error {
 		}
 	}
 	for _, namespace := range where {
-		err := p.pages(ctx, string(resource), namespace, options, func(meta metav1.ObjectMeta) error {
-			if _, ours := p.namespaces[meta.Namespace]; !ours {
-				return nil
+		err := p.pages(ctx, string(resource), namespace, options, func(meta metav1.ObjectMeta) {
+			if _, ours := p.namespaces[meta.Namespace]; ours {
+				p.first(promote.Object{Resource: resource, Meta: meta, Namespace: p.namespaces[meta.Namespace]})
 			}
-			return p.one(ctx, promote.Object{Resource: resource, Meta: meta, Namespace: p.namespaces[meta.Namespace]})
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", resource, err)
@@ -86,9 +101,7 @@ func (p *pass) through(ctx context.Context, resource promote.Resource) error {
 	return nil
 }
 
-// pages lists metadata and saves the history after each page, so that a restart
-// costs no more than one.
-func (p *pass) pages(ctx context.Context, resource, namespace string, options metav1.ListOptions, each func(metav1.ObjectMeta) error) error {
+func (p *pass) pages(ctx context.Context, resource, namespace string, options metav1.ListOptions, each func(metav1.ObjectMeta)) error {
 	options.Limit = pageSize
 	client := p.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(namespace)
 	for {
@@ -100,12 +113,7 @@ func (p *pass) pages(ctx context.Context, resource, namespace string, options me
 			return err
 		}
 		for _, item := range list.Items {
-			if err := each(item.ObjectMeta); err != nil {
-				return err
-			}
-		}
-		if err := p.history.save(ctx); err != nil {
-			return err
+			each(item.ObjectMeta)
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return nil
@@ -113,15 +121,21 @@ func (p *pass) pages(ctx context.Context, resource, namespace string, options me
 	}
 }
 
-// one judges an object with as few requests as will do. Errors of one object are
+// first judges an object by its metadata.
+func (p *pass) first(o promote.Object) {
+	p.count(func(n *Counts) { n.Seen++ })
+	if v := p.judge(o); v.Needs == "" {
+		p.refuse(o, v)
+		return
+	}
+	m := o.Meta
+	o.Meta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+	p.candidates = append(p.candidates, o)
+}
+
+// one judges a candidate with as few requests as will do. Errors of one object are
 // logged; the one returned ends the pass.
 func (p *pass) one(ctx context.Context, o promote.Object) error {
-	p.count(func(n *Counts) { n.Seen++ })
-	v := p.judge(o)
-	if v.Needs == "" {
-		return p.refuse(o, v)
-	}
-	// From here on it is a candidate, and remembered.
 	remembered, same := p.history.recall(o)
 	if same && remembered.Rule != "" {
 		p.refused(remembered.Rule)
@@ -147,7 +161,8 @@ func (p *pass) one(ctx context.Context, o promote.Object) error {
 		return p.failed(ctx, o, err)
 	}
 	o = *read
-	if v = p.judge(o); v.Needs == promote.NeedsAge {
+	v := p.judge(o)
+	if v.Needs == promote.NeedsAge {
 		since, room := p.history.observe(o, p.o.Now())
 		if !room {
 			p.count(func(n *Counts) { n.Forgotten++ })
@@ -167,7 +182,8 @@ func (p *pass) one(ctx context.Context, o promote.Object) error {
 		v = p.judge(o)
 	}
 	if !v.Promote {
-		return p.refuse(o, v)
+		p.refuse(o, v)
+		return nil
 	}
 	if p.o.Judged != nil {
 		p.o.Judged(o, v)
@@ -175,10 +191,9 @@ func (p *pass) one(ctx context.Context, o promote.Object) error {
 	return p.act(ctx, o, v)
 }
 
-func (p *pass) refuse(o promote.Object, v promote.Verdict) error {
+func (p *pass) refuse(o promote.Object, v promote.Verdict) {
 	p.refused(v.Rule)
 	p.o.Log.Debug("not promoted", "resource", o.Resource, "namespace", o.Meta.Namespace, "name", o.Meta.Name, "rule", v.Rule, "reason", v.Reason)
-	return nil
 }
 
 func (p *pass) judge(o promote.Object) promote.Verdict {
