@@ -31,7 +31,9 @@ type Load struct {
 	StartWatches int `json:"startWatches"`
 	StartLists   int `json:"startLists"`
 	StartGets    int `json:"startGets"`
-	// StartReads are the reads of etcd that these cost.
+	// StartReads are the reads of etcd that these cost at most: consistent LISTs
+	// that come together can share one, and so can GETs of an object that
+	// several pods refer to.
 	StartReads int `json:"startEtcdReads"`
 	// Open are the WATCHes that stay.
 	Open int `json:"openWatches"`

@@ -57,7 +57,7 @@ func (p *page) pods(pods *Pods) {
 		cli.Rigid("REMEDY"), cli.Rigid("START-WATCH"), cli.Rigid("SAVED"), cli.Rigid("LIST"), cli.Rigid("GET"),
 		cli.Rigid("ETCD"), cli.Rigid("OPEN-WATCH"), cli.Rigid("PER-MIN"), cli.Rigid("ETCD/MIN"),
 	}, rows)
-	p.tell("The first columns are for a start of the nodes or their kubelets; with the guard, a restart of the kubelet alone opens no WATCH. " +
+	p.tell("All but OPEN-WATCH and the rates are for a start of the nodes or their kubelets, GET and ETCD at most; with the guard, a restart of the kubelet alone opens no WATCH. " +
 		"Immutable alone saves none at a start: a kubelet opens a WATCH first and looks at the flag then.")
 	answer := "does not pay"
 	if pods.Pays {
