@@ -5,6 +5,7 @@
 //	scene_test.go      namespaces, objects, pods; a promoter and what it said
 //	promote_test.go    the controller: rules on live objects, races, restarts, the lease
 //	account_test.go    the controller as its service account, and what that may not do
+//	program_test.go    the program itself; rights in one namespace only
 //	admission_test.go  the admission policies, as the server evaluates them
 //	flow_test.go       which requests the priority level takes; the KubeletConfigs
 //
