@@ -16,7 +16,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-plugin $(PLUGINS) demo test test-unit test-differential test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
+.PHONY: help build build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,13 +36,16 @@ $(PLUGINS): $(OUT)/kubectl-nodekeeper-%:
 demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
 	@cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) run ./demo $(DEMO)
 
-test: lint test-unit prepare test-differential test-box test-e2e ## everything but the slow cases, on real components (root)
+test: lint test-unit prepare test-differential test-guard test-box test-e2e ## everything but the slow cases, on real components (root)
 
 test-unit: ## unit, property and adapter tests of the product
 	$(GO) test -race ./...
 
 test-differential: ## the restart rules against the kubelet's own functions
 	cd test/differential && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -v ./...
+
+test-guard: prepare ## the watch guard and the promoter against a real API server, with the kubelet's own managers
+	cd test/guard && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -short -v ./...
 
 test-box: prepare ## unit tests of the node in a box, and one box booted
 	cd test && $(GO) test ./node/...
@@ -51,6 +54,7 @@ test-e2e: build prepare ## e2e cases in boxes (LABELS="!Slow" PARALLEL=6)
 	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 60m -parallel $(PARALLEL) ./e2e/... -label-filter='$(LABELS)'
 
 test-slow: build prepare ## the longest e2e cases
+	cd test/guard && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -v -timeout 60m ./...
 	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 170m -parallel $(PARALLEL) ./e2e/... -label-filter='Slow && !Bench'
 
 prepare: ## install what the box needs and build the pinned components into the cache
