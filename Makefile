@@ -25,6 +25,7 @@ build: ## build the programs into _output/
 	@mkdir -p $(OUT)
 	$(BUILD) -o $(OUT)/nodekeeper ./cmd/nodekeeper
 	$(BUILD) -o $(OUT)/nodekeeper-hook ./cmd/hook
+	$(BUILD) -o $(OUT)/nodekeeper-promote ./cmd/promote
 	$(BUILD) -o $(OUT)/kubectl-nodekeeper ./cmd/kubectl-nodekeeper
 
 build-plugin: $(PLUGINS) ## build the plugin of oc for linux, darwin and windows into _output/
@@ -46,6 +47,7 @@ test-differential: ## the restart rules against the kubelet's own functions
 
 test-guard: prepare ## the watch guard and the promoter against a real API server, with the kubelet's own managers
 	cd test/guard && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -short -v ./...
+	cd test/promote && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -v ./...
 
 test-box: prepare ## unit tests of the node in a box, and one box booted
 	cd test && $(GO) test ./node/...
