@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	nodeview "github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 	"github.com/nodekeeper/nodekeeper/test/node"
 )
@@ -172,19 +173,38 @@ func (s *scene) acts() []restartpolicy.Act {
 	// Spans of time are printed as text; these fields hide the act's own.
 	var printed []struct {
 		restartpolicy.Act
-		Target   any `json:"target"`
-		Began    any `json:"began"`
-		Finished any `json:"finished"`
-		Timeout  any `json:"timeout"`
+		Target   any     `json:"target"`
+		Began    instant `json:"began"`
+		Finished instant `json:"finished"`
+		Timeout  any     `json:"timeout"`
 	}
 	if err := json.Unmarshal([]byte(out), &printed); err != nil {
 		s.Fatalf("acts: %v in %q", err, out)
 	}
 	acts := make([]restartpolicy.Act, len(printed))
-	for i := range printed {
-		acts[i] = printed[i].Act
+	for i, p := range printed {
+		acts[i] = p.Act
+		acts[i].Began, acts[i].Finished = p.Began.of(s.T), p.Finished.of(s.T)
 	}
 	return acts
+}
+
+// instant is a moment as the program prints it.
+type instant struct {
+	Wall time.Time
+	Boot string
+}
+
+func (i instant) of(t *testing.T) nodeview.Instant {
+	t.Helper()
+	if i.Boot == "" {
+		return nodeview.Instant{Wall: i.Wall}
+	}
+	boot, err := time.ParseDuration(i.Boot)
+	if err != nil {
+		t.Fatalf("acts: %v", err)
+	}
+	return nodeview.Instant{Wall: i.Wall, Boot: boot}
 }
 
 // kinds are the steps that were carried out, in order.
