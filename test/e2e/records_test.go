@@ -304,3 +304,29 @@ func TestRecordOfALostExit(t *testing.T) {
 		return len(e.Acts) > 0 && slices.Equal(e.Acts, s.actsOf(e))
 	})
 }
+
+// Somebody cleans up /var/log/pods: the log of a dead container that the kubelet
+// still knows is put back, and plain `kubectl logs --previous` works again.
+func TestALostLogIsPutBack(t *testing.T) {
+	labelled(t, records)
+	s := stage(t, node.Options{})
+	s.agent()
+	s.run(app("1"))
+	dead := s.kill("app", "main")
+	e := s.recorded(30*time.Second, "app", dead)
+	s.back(time.Minute, "app", dead)
+	_, _, err := s.box.Exec(s.ctx, "rm", e.LogPath)
+	s.must(err, "remove the log")
+	previous := func() string {
+		_, body, err := s.box.ContainerLogs(s.ctx, "kube-system", "app-node1", "main", true)
+		s.must(err, "container logs")
+		return body
+	}
+	if got := previous(); !strings.Contains(got, "failed to try resolving symlinks") {
+		t.Errorf("with the log gone: %q", got)
+	}
+	s.eventually(time.Minute, "the kubelet shows it again", func() bool { return strings.Contains(previous(), "workload started") })
+	if got := s.foreign(); got != "" {
+		t.Errorf("below the pod logs: %s", got)
+	}
+}
