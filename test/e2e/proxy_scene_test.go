@@ -38,8 +38,6 @@ type workload struct {
 	immutableSecrets, configMap int // of each pod
 }
 
-func (w workload) objects() int { return w.pods * (w.immutableSecrets + w.configMap) }
-
 func (w workload) yaml() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default, namespace: %[1]s}\n", w.namespace)
