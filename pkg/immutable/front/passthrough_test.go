@@ -113,6 +113,10 @@ func TestRequestsAndAnswersPassUntouched(t *testing.T) {
 				defer mu.Unlock()
 				x := seen
 				x.Status, x.Answered, x.Received, x.Trailer, x.AnsweredLength = response.StatusCode, response.Header, string(body), response.Trailer, response.ContentLength
+				if x.Received == "" && x.AnsweredLength < 0 {
+					// The end of an HTTP/2 stream came in a frame of its own.
+					x.AnsweredLength = 0
+				}
 				return x
 			}
 			direct := via(s.api.Listener.Addr().String())

@@ -267,12 +267,12 @@ func TestNothingOutweighsTheNeverListAndOptOut(t *testing.T) {
 		}), 0, 5).Draw(t, "for") {
 			say(&o)
 		}
-		bad.spoil(&o)
 		for _, more := range rapid.SliceOfN(rapid.SampledFrom(lacking), 0, 2).Draw(t, "more") {
 			if more.name != "use unknown" && more.name != "unused" {
 				more.spoil(&o)
 			}
 		}
+		bad.spoil(&o) // last: others give names too
 		p := policy()
 		p.MinAge = time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "age"))
 		if v := Judge(o, p); v.Promote {
