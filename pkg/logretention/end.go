@@ -113,6 +113,13 @@ func (k *Keeper) meta(a *attempt, c *node.Container) record.Meta {
 		c = &a.seen // removed since
 	}
 	m := record.Meta{Attempt: a.birth.Attempt, BootID: a.birth.BootID, Acts: a.acts, LogPath: a.birth.LogPath}
+	if m.Revision == "" && k.snapshot != nil {
+		for _, sb := range k.snapshot.Runtime.Of(a.podName()) {
+			if sb.ID == a.birth.SandboxID {
+				m.Revision = revisionOf(sb)
+			}
+		}
+	}
 	var finished time.Time
 	if c != nil && c.State == node.ContainerExited && !c.StatusUnknown {
 		m.Reason, finished = c.Reason, c.FinishedAt

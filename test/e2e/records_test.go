@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 	"github.com/nodekeeper/nodekeeper/test/node"
 )
 
@@ -85,6 +86,7 @@ func TestRecordsOfARolloutAndARemoval(t *testing.T) {
 	s := stage(t, node.Options{})
 	s.agent()
 	s.run(app("1"))
+	s.eventually(30*time.Second, "the agent has looked at it", func() bool { return s.says(restartpolicy.Healthy, "main") })
 	first := s.running("app", "main")
 	firstTruth := s.keepTruth(first)
 	s.put(app("2"))
@@ -200,12 +202,12 @@ func TestRecordOfABurst(t *testing.T) {
 	s.say("%d lines, %d bytes, %d segments", next, e.Bytes(), len(e.Segments))
 }
 
-// The same with room for 16 MiB: the middle goes, and the record says how much
+// The same with room for 4 MiB, less than the last piece alone: the middle goes, and the record says how much
 // of it.
 func TestRecordOfABurstBeyondItsLimit(t *testing.T) {
 	labelled(t, records)
 	s := stage(t, node.Options{KubeletConfig: rotating})
-	s.agent("logs: {retention: {maxBytesPerRecord: 16Mi, head: 1Mi}}")
+	s.agent("logs: {retention: {maxBytesPerRecord: 4Mi, head: 1Mi}}")
 	s.put(flood(60))
 	e := s.floodRecord()
 	s.eventually(3*time.Minute, "the record is within its limit", func() bool {
@@ -213,7 +215,7 @@ func TestRecordOfABurstBeyondItsLimit(t *testing.T) {
 		out, _, err := s.box.Exec(s.ctx, "du", "-sk", "/var/log/nodekeeper/"+e.Path)
 		var kib int
 		_, scanErr := fmt.Sscan(out, &kib)
-		return err == nil && scanErr == nil && kib <= 16<<10+64 && !e.Complete()
+		return err == nil && scanErr == nil && kib <= 4<<10+64 && !e.Complete()
 	})
 	if e.Complete() || e.Class != record.Crash {
 		t.Fatalf("class %s, gaps %+v", e.Class, e.Gaps)
@@ -270,8 +272,10 @@ func TestRecordOfOOM(t *testing.T) {
 	labelled(t, records)
 	s := stage(t, node.Options{})
 	s.agent()
+	// A second container without a limit leaves the pod's own group without
+	// one: conmon lives there, and would be killed in the container's place.
 	s.put(podSpec{name: "big", revision: "1", containers: []container{{name: "main",
-		args: []string{"--allocate", "200"}, more: []string{"resources: {limits: {memory: 40Mi}}"}}}})
+		args: []string{"--allocate", "200"}, more: []string{"resources: {limits: {memory: 40Mi}}"}}, {name: "side"}}})
 	s.eventually(2*time.Minute, "it is recorded", func() bool { return len(s.records("big", "main")) > 0 })
 	e := s.records("big", "main")[0]
 	s.wantRecord(e, record.OOM, 137)
