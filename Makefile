@@ -4,7 +4,7 @@ GO        ?= go
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 OUT       := _output
 CACHE     ?= $(or $(NODEKEEPER_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nodekeeper)
-PARALLEL  ?= 6
+PARALLEL  ?= 9
 LABELS    ?= !Slow
 # Vet and staticcheck of test/differential would go through the whole kubelet.
 MODULES   := . test
@@ -52,7 +52,7 @@ test-guard: prepare ## the watch guard and the promoter against a real API serve
 test-box: prepare ## unit tests of the node in a box, and one box booted
 	cd test && $(GO) test ./node/...
 
-test-e2e: build prepare ## e2e cases in boxes (LABELS="!Slow" PARALLEL=6)
+test-e2e: build prepare ## e2e cases in boxes (LABELS="!Slow" PARALLEL=9)
 	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 60m -parallel $(PARALLEL) ./e2e/... -label-filter='$(LABELS)'
 
 test-slow: build prepare ## the longest e2e cases
