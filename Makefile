@@ -37,7 +37,7 @@ $(PLUGINS): $(OUT)/kubectl-nodekeeper-%:
 demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
 	@cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) run ./demo $(DEMO)
 
-test: lint test-unit prepare test-differential test-guard test-box test-e2e ## everything but the slow cases, on real components (root)
+test: lint prepare test-unit test-differential test-guard test-box test-e2e ## everything but the slow cases, on real components (root)
 
 test-unit: ## unit, property and adapter tests of the product
 	$(GO) test -race ./...
