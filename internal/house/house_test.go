@@ -17,8 +17,9 @@ const module = "github.com/nodekeeper/nodekeeper/"
 // rows only.
 var rows = [][]string{
 	{"cmd"},
+	{"pkg/report"},
 	{"pkg/agent"},
-	{"pkg/remedy"},
+	{"pkg/remedy", "pkg/machineconfig"},
 	{"pkg/restartpolicy", "pkg/logretention", "pkg/immutable"},
 	{"pkg/node", "pkg/lifecycle"},
 	{"pkg/config"},
