@@ -282,9 +282,10 @@ type Retention struct {
 	// MaxUsePercent is the same in percent of the file system; the smaller one
 	// holds.
 	MaxUsePercent int `json:"maxUsePercent"`
-	// KeepFreePercent of the file system are left free. It should be above the
-	// kubelet's eviction threshold (10) and what its image collection leaves
-	// (15), or records would be what causes evictions.
+	// KeepFreePercent of the file system are left free. With less, records may
+	// take less than maxUse: in proportion, and with half of it nothing but the
+	// facts. That half should not be below the kubelet's eviction threshold
+	// (10), or records would be what causes evictions.
 	KeepFreePercent int `json:"keepFreePercent"`
 	// MaxAge is how long a record is kept.
 	MaxAge Duration `json:"maxAge"`
@@ -336,7 +337,7 @@ type Proxy struct {
 	// object is served unchecked: the kubelet gives up after a second.
 	FirstRead Duration `json:"firstRead"`
 	// Lists paces the proxy's own LIST requests.
-	Lists Rate `json:"lists"`
+	Lists Lists `json:"lists"`
 	// Watches paces the proxy's own WATCH requests.
 	Watches Rate `json:"watches"`
 	// Sentinels are names of ConfigMaps that are the same in every namespace,
@@ -354,6 +355,18 @@ type Proxy struct {
 	MaxBytes Size `json:"maxBytes"`
 	// MaxObjectBytes is the largest object that is kept.
 	MaxObjectBytes Size `json:"maxObjectBytes"`
+}
+
+// Lists paces LIST requests.
+type Lists struct {
+	// PerSecond is the most in a second over time.
+	PerSecond int `json:"perSecond"`
+	// Burst is the most at once.
+	Burst int `json:"burst"`
+	// Credit is how many first reads may be asked ahead of perSecond, which is
+	// paid back: the kubelet gives up after a second. Without the proxy each of
+	// them would be a WATCH, at once. 0 has first reads keep to perSecond.
+	Credit int `json:"credit"`
 }
 
 // Rate paces requests.

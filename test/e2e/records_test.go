@@ -178,7 +178,7 @@ func rotating(c map[string]any) {
 func TestRecordOfABurst(t *testing.T) {
 	labelled(t, records)
 	s := stage(t, node.Options{KubeletConfig: rotating})
-	s.agent("logs: {retention: {maxBytesPerRecord: 512Mi}}")
+	s.agent("retention: maxBytesPerRecord: 512Mi")
 	s.put(flood(60))
 	e := s.floodRecord()
 	s.wantRecord(e, record.Crash, 4)
@@ -207,7 +207,7 @@ func TestRecordOfABurst(t *testing.T) {
 func TestRecordOfABurstBeyondItsLimit(t *testing.T) {
 	labelled(t, records)
 	s := stage(t, node.Options{KubeletConfig: rotating})
-	s.agent("logs: {retention: {maxBytesPerRecord: 4Mi, head: 1Mi}}")
+	s.agent("retention: maxBytesPerRecord: 4Mi, head: 1Mi")
 	s.put(flood(60))
 	e := s.floodRecord()
 	s.eventually(3*time.Minute, "the record is within its limit", func() bool {

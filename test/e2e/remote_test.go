@@ -85,7 +85,7 @@ func TestReadThroughTheAPI(t *testing.T) {
 func TestKubectlSeesNoDifference(t *testing.T) {
 	labelled(t, records)
 	s := stage(t, node.Options{Kubeconfig: node.APIOpen, KubeletConfig: reachable})
-	s.agent("logs: {exclude: [kube-system/plain-*]}")
+	s.agent("logs: exclude: [kube-system/plain-*]")
 	for _, name := range []string{"plain", "kept"} {
 		s.put(podSpec{name: name, revision: "1", containers: []container{{name: "main", args: []string{
 			"--message", "begins", "--lines", "20", "--exit-file", "/var/flags/crash-" + name}}}})

@@ -119,17 +119,24 @@ func (s *scene) agent(more ...string) {
 }
 
 // configuration is the test settings with more lines: under restart:, but for
-// those that begin with "logs:" or "proxy:".
+// those that begin with "retention:", "logs:" or "proxy:".
 func configuration(lines []string) string {
 	var restart, other strings.Builder
+	retention, logs := "", ""
 	for _, l := range lines {
-		if strings.HasPrefix(l, "logs:") || strings.HasPrefix(l, "proxy:") {
+		if more, ok := strings.CutPrefix(l, "retention: "); ok {
+			retention = ", " + more
+		} else if more, ok := strings.CutPrefix(l, "logs: "); ok {
+			logs = ", " + more
+		} else if strings.HasPrefix(l, "proxy:") {
 			other.WriteString(l + "\n")
-			continue
+		} else {
+			restart.WriteString("  " + l + "\n")
 		}
-		restart.WriteString("  " + l + "\n")
 	}
-	return settings + restart.String() + other.String()
+	// A box's disk is the machine's, however full that is.
+	return settings + restart.String() + other.String() +
+		"logs: {retention: {keepFreePercent: 0" + retention + "}" + logs + "}\n"
 }
 
 func (s *scene) must(err error, what string) {

@@ -87,21 +87,21 @@ func (d *decider) share(now time.Time, h history) history {
 	return stay
 }
 
-// makeRoom keeps MaxUse and, as far as the records' own bytes can, KeepFree.
+// makeRoom keeps MaxUse, and what is allowed of it on a disk that is nearly
+// full.
 func (d *decider) makeRoom(disk Disk) {
-	use := func() int64 {
-		var sum int64
+	taken := func() (sum int64) {
 		for _, h := range d.left {
 			sum += h.bytes()
 		}
-		return sum - d.limits.MaxUse
+		return sum
 	}
+	use := func() int64 { return taken() - d.limits.MaxUse }
 	free := func() int64 {
-		short := d.limits.KeepFree - (disk.Free + d.freed)
 		if disk.Size == 0 {
 			return 0
 		}
-		return short
+		return taken() - d.limits.Allowed(d.limits.MaxUse, disk.Free+d.freed)
 	}
 	inodes := func() int64 {
 		return percent(disk.Inodes, d.limits.KeepFreeInodes) - (disk.FreeInodes + d.files)

@@ -136,10 +136,21 @@ func TestDecide(t *testing.T) {
 			items:  crashes("a", 2),
 			want:   "metadata only a/2, evict a/1",
 		},
-		"the disk is full, of ours": {
-			disk:  func(d *Disk) { d.Free = 20<<30 - mib },
-			items: crashes("a", 2),
-			want:  "tail only a/1, tail only a/2",
+		"a disk that is full of images leaves small logs alone": {
+			disk:  func(d *Disk) { d.Free = 12 << 30 },
+			items: crashes("a", 7),
+		},
+		"and less of large ones": {
+			limits: func(l *Limits) { l.MaxUse = 10 * mib },
+			disk:   func(d *Disk) { d.Free = 12 << 30 },
+			items:  crashes("a", 3),
+			want:   "evict a/2",
+		},
+		"close to where the kubelet evicts pods: tails": {
+			limits: func(l *Limits) { l.MaxUse = 10 * mib },
+			disk:   func(d *Disk) { d.Free = 10<<30 + 600*mib },
+			items:  crashes("a", 2),
+			want:   "tail only a/1, tail only a/2",
 		},
 		"the disk is full, of others': no fact is lost": {
 			disk:  func(d *Disk) { d.Free = 0 },

@@ -10,7 +10,8 @@ import (
 type Limits struct {
 	// MaxUse is the most that all records may take.
 	MaxUse int64
-	// KeepFree is what the file system should have left.
+	// KeepFree is what the file system should have left. Below it the records
+	// get by with less: see Allowed.
 	KeepFree int64
 	MaxAge   time.Duration
 	// MaxRecords is the most records in all.
@@ -46,6 +47,22 @@ func For(r config.Retention, fsBytes int64) Limits {
 		l.MaxUse = share
 	}
 	return l
+}
+
+// Allowed is how much of so many bytes may be taken where so much is free: all
+// with KeepFree or more, nothing with half of it or less, and in between in
+// proportion. A disk of a node is often nearly full, of images that the kubelet
+// removes once 85 % are used: then some small logs must not be what goes, nor
+// may large ones bring the disk to where pods are evicted.
+func (l Limits) Allowed(of, free int64) int64 {
+	none := l.KeepFree / 2
+	switch {
+	case free >= l.KeepFree:
+		return of
+	case free <= none:
+		return 0
+	}
+	return int64(float64(of) * float64(free-none) / float64(l.KeepFree-none))
 }
 
 func percent(n int64, p int) int64 { return n/100*int64(p) + n%100*int64(p)/100 }

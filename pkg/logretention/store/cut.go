@@ -19,9 +19,14 @@ const lineWindow = 64 << 10
 
 // What is left of logs on the lower rungs.
 var (
-	tailOnly = budget{head: retention.TailBytes / 8, tail: retention.TailBytes / 8 * 7, reason: "dropped for lack of room"}
+	tailOnly = scarce(retention.TailBytes)
 	metaOnly = budget{tail: retention.MetadataBytes, reason: "dropped for lack of room"}
 )
+
+// scarce leaves so many bytes of a log, most of them of its end.
+func scarce(bytes int64) budget {
+	return budget{head: bytes / 8, tail: bytes - bytes/8, reason: "dropped for lack of room"}
+}
 
 func (s *Store) trimmed(reason string) budget {
 	return budget{head: s.limits.head, tail: s.limits.record - s.limits.head, reason: reason}

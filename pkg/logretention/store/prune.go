@@ -10,8 +10,8 @@ import (
 
 // Prune keeps a running attempt within MaxBytesPerRecord: of what the kubelet
 // has let go of, the beginning and the newest stay. Without it, keeping links
-// would defeat the kubelet's rotation. Where less is free than should be, what
-// stays is a tail.
+// would defeat the kubelet's rotation. Where less is free than should be, less
+// stays, down to a tail.
 func (l *Live) Prune(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -19,8 +19,10 @@ func (l *Live) Prune(ctx context.Context) error {
 	return l.change("prune the log", func() error {
 		l.refresh()
 		most, b := l.store.limits.record, l.store.trimmed("dropped from the middle of a long log")
-		if disk := l.store.disk(); most > retention.TailBytes && disk.Free < retention.For(l.store.Retention, disk.Size).KeepFree {
-			most, b = retention.TailBytes, tailOnly
+		disk := l.store.disk()
+		if allowed := retention.For(l.store.Retention, disk.Size).Allowed(most, disk.Free); allowed < most {
+			most = max(allowed, min(most, retention.TailBytes))
+			b = scarce(most)
 		}
 		var ours int64
 		files := 0
