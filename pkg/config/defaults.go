@@ -46,7 +46,7 @@ func Default() Configuration {
 			Grace:               seconds(10),
 			Linger:              seconds(120),
 			FirstRead:           Duration{Duration: 700 * time.Millisecond},
-			Lists:               Rate{PerSecond: 50, Burst: 100},
+			Lists:               Lists{PerSecond: 50, Burst: 100, Credit: 2500},
 			Watches:             Rate{PerSecond: 20, Burst: 20},
 			Revalidate:          seconds(45 * 60),
 			MaxStreams:          5000, MaxObjects: 10000,

@@ -22,7 +22,8 @@ func (c *check) proxy(p Proxy) {
 	c.between("proxy.linger", p.Linger, time.Minute, day)
 	// The kubelet waits for one second.
 	c.between("proxy.firstRead", p.FirstRead, 50*time.Millisecond, 950*time.Millisecond)
-	c.rate("proxy.lists", p.Lists)
+	c.rate("proxy.lists", Rate{PerSecond: p.Lists.PerSecond, Burst: p.Lists.Burst})
+	c.count("proxy.lists.credit", p.Lists.Credit, 0, 100000)
 	c.rate("proxy.watches", p.Watches)
 	for i, name := range p.Sentinels {
 		if !nodeName.MatchString(name) || len(name) > 253 {

@@ -89,6 +89,7 @@ func TestEachRule(t *testing.T) {
 		{"proxy.linger", func(c *Configuration) { c.Proxy.Linger = seconds(59) }},
 		{"proxy.firstRead", func(c *Configuration) { c.Proxy.FirstRead = seconds(1) }},
 		{"proxy.lists.perSecond", func(c *Configuration) { c.Proxy.Lists.PerSecond = 0 }},
+		{"proxy.lists.credit", func(c *Configuration) { c.Proxy.Lists.Credit = -1 }},
 		{"proxy.watches.burst", func(c *Configuration) { c.Proxy.Watches.Burst = 0 }},
 		{"proxy.sentinels[0]", func(c *Configuration) { c.Proxy.Sentinels = []string{"A"} }},
 		{"proxy.revalidate", func(c *Configuration) { c.Proxy.Revalidate = seconds(1) }},

@@ -44,7 +44,7 @@ func New(o Options) *Guard {
 		options: o,
 		lists: pace.New(pace.Options{
 			Rate: float64(c.Lists.PerSecond), Burst: c.Lists.Burst,
-			Debt: o.Credit, InFlight: listsInFlight,
+			Debt: c.Lists.Credit, InFlight: listsInFlight,
 		}),
 		watches: pace.New(pace.Options{
 			Rate: float64(c.Watches.PerSecond), Burst: c.Watches.Burst,

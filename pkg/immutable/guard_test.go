@@ -273,6 +273,21 @@ func TestAFirstReadIsInTimeWhenTheBucketIsEmpty(t *testing.T) {
 	})
 }
 
+func TestWithoutCreditFirstReadsKeepToTheRate(t *testing.T) {
+	play(t, func(c *config.Proxy) { c.Lists.Credit = 0 }, func(s *scene) {
+		for i := range 300 {
+			key := configMap("ns", fmt.Sprint("c", i))
+			s.server.put(key, "v1", true)
+			s.watchList(key)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if lists, _, _ := s.server.counts(); lists != 150 {
+			t.Errorf("%d LISTs within a second, want a burst of 100 and 50 more", lists)
+		}
+	})
+}
+
 func TestWatchesAreOpenedAtTheirRate(t *testing.T) {
 	play(t, nil, func(s *scene) {
 		for i := range 100 {

@@ -14,10 +14,6 @@ import (
 )
 
 const (
-	// defaultCredit is how many first reads may be asked ahead of the rate: as
-	// many as a full node has objects. Without the guard they would all be
-	// WATCHes, all at once.
-	defaultCredit = 2500
 	// listsInFlight is how many LISTs may wait for an answer at once. It is what
 	// slows a burst down when the API server is slow.
 	listsInFlight = 48
@@ -79,18 +75,12 @@ type Options struct {
 	Upstream Upstream
 	// PassThrough takes the requests that the guard leaves to the API server.
 	PassThrough http.Handler
-	// Credit is how many LISTs of first reads may run ahead of Config.Lists; 0
-	// for the default.
-	Credit int
 	// Rand is in [0, 1) and safe for concurrent use; nil for a random one.
 	Rand func() float64
 	Log  *slog.Logger
 }
 
 func (o *Options) complete() {
-	if o.Credit == 0 {
-		o.Credit = defaultCredit
-	}
 	if o.Rand == nil {
 		o.Rand = rand.Float64
 	}
