@@ -12,6 +12,7 @@ import (
 	"github.com/nodekeeper/nodekeeper/internal/statefile"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/history"
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/journal"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/timeline"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/remedy"
@@ -45,7 +46,10 @@ type Options struct {
 	Notify func(message string)
 	// Watchdog is the service manager's WatchdogSec; 0 for none.
 	Watchdog time.Duration
-	Logger   *slog.Logger
+	// Counts are the watch guard's for the timeline, false while there are none;
+	// nil where none is configured. It must not block.
+	Counts func() (timeline.Counts, bool)
+	Logger *slog.Logger
 }
 
 // pokeDelay is the time from a poke to the look that it brings about, so that
@@ -71,6 +75,7 @@ type Agent struct {
 	// withheld why no act at all may be taken; empty if nothing is in the way.
 	unwritable, withheld string
 	changes              *changes
+	chronicle            *chronicle
 	manager              *manager
 }
 
@@ -86,6 +91,8 @@ func New(o Options) (*Agent, error) {
 		refusals: map[restartpolicy.Key]refusal{},
 		changes:  newChanges(o.Logger),
 		manager:  newManager(o.Notify, o.Watchdog),
+
+		chronicle: newChronicle(o.Config.Directories.Log, o.Counts, o.Logger),
 	}
 	// The status is for everybody on the node; budgets are not.
 	if err := os.MkdirAll(o.Config.Directories.Run, 0o755); err != nil {
@@ -136,6 +143,7 @@ func (a *Agent) Poke() {
 func (a *Agent) Run(ctx context.Context) {
 	a.Logger.Info("agent started", "version", a.Version, "dryRun", a.policy.DryRun,
 		"interval", a.Config.Interval.Duration, "acts", len(a.journal.Acts()))
+	end := a.chronicle.run(a.Version, a.Clock.BootID(), a.Clock)
 	for {
 		a.hear()
 		again := a.turn(ctx)
@@ -147,6 +155,7 @@ func (a *Agent) Run(ctx context.Context) {
 		}
 	}
 	a.manager.stopping(0)
+	end()
 	a.Logger.Info("agent ended")
 }
 

@@ -16,8 +16,9 @@
 //	withhold.go  what holds back acts besides the policy
 //	evidence.go  evidence that would be gone by the time of an act
 //	changes.go   what is logged: changes, once each
+//	chronicle.go what is kept of them for reports
 //	publish.go   the status
 //	notify.go    the service manager
 //
-// Its files, each in a package of its own: journal, history, pause, status.
+// Its files, each in a package of its own: journal, history, pause, status, timeline.
 package agent

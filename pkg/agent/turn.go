@@ -31,6 +31,7 @@ func (a *Agent) turn(ctx context.Context) (again bool) {
 	a.changes.trouble("history", a.files.Save(h))
 	a.changes.sources(s)
 	a.changes.verdicts(s, verdicts)
+	a.chronicle.looked(s, a.changes.states, verdicts)
 	a.review(s, verdicts)
 	a.saveEvidence(ctx, s, verdicts)
 
