@@ -5,27 +5,16 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote/controller"
+	"github.com/nodekeeper/nodekeeper/test/apiserver"
 )
 
 const account = "nodekeeper-promote"
-
-// asAccount is the service account with a real token.
-func (c *cluster) asAccount(t *testing.T) *rest.Config {
-	t.Helper()
-	token, err := c.admin.CoreV1().ServiceAccounts(account).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &rest.Config{Host: c.host, BearerToken: token.Status.Token, TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.pem}}
-}
 
 // The rights of manifests/promote are enough: everything the promoter does works
 // with them, through Run with its lease.
@@ -37,7 +26,7 @@ func accountIsEnough(t *testing.T, c *cluster) {
 	s.secret(metav1.ObjectMeta{Name: "pull"}, "kubernetes.io/dockerconfigjson", map[string][]byte{".dockerconfigjson": []byte("{}")})
 	s.pod("p", nil, []string{"a", "pull"}, []string{"a"})
 	for _, dry := range []bool{true, false} {
-		p := s.promoter(func(o *controller.Options) { o.Config, o.Once, o.DryRun = c.asAccount(t), true, dry })
+		p := s.promoter(func(o *controller.Options) { o.Config, o.Once, o.DryRun = c.AsAccount(t, account, account), true, dry })
 		s.must(p.Run(t.Context()))
 		n := p.Counts()
 		if n.Failed != 0 || dry && n.WouldPromote != 3 || !dry && n.Promoted != 3 {
@@ -47,7 +36,7 @@ func accountIsEnough(t *testing.T, c *cluster) {
 	if len(s.events(controller.EventPromoted)) != 3 || len(s.events(controller.EventWouldPromote)) != 3 {
 		t.Error("events are missing")
 	}
-	lease, err := c.admin.CoordinationV1().Leases(account).Get(t.Context(), account, metav1.GetOptions{})
+	lease, err := c.Admin.CoordinationV1().Leases(account).Get(t.Context(), account, metav1.GetOptions{})
 	s.must(err)
 	if *lease.Spec.HolderIdentity != "" {
 		t.Error("the lease was not given back")
@@ -61,7 +50,7 @@ func accountIsEnough(t *testing.T, c *cluster) {
 // A stolen token can do no more than promote.
 func accountIsBound(t *testing.T, c *cluster) {
 	s := c.scene(t, "bound", true)
-	config := c.asAccount(t)
+	config := c.AsAccount(t, account, account)
 	client, err := kubernetes.NewForConfig(config)
 	s.must(err)
 	s.secret(metav1.ObjectMeta{Name: "a", Annotations: map[string]string{"is": "there"}, Labels: map[string]string{"is": "there"}}, "", map[string][]byte{"k": []byte("v")})
@@ -71,7 +60,7 @@ func accountIsBound(t *testing.T, c *cluster) {
 		_, err := secrets.Patch(t.Context(), "a", types.MergePatchType, []byte(text), metav1.PatchOptions{})
 		return err
 	}
-	until(t, 20*time.Second, "the policy to be in force", func() bool {
+	apiserver.Until(t, 20*time.Second, "the policy to be in force", func() bool {
 		err := patch(`{"metadata":{"labels":{"try":"` + time.Now().Format("150405.000000") + `"}}}`)
 		return err != nil
 	})

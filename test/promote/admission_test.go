@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote"
+	"github.com/nodekeeper/nodekeeper/test/apiserver"
 )
 
 func (s *scene) secretOf(name string) *corev1.Secret {
@@ -25,16 +26,16 @@ func bornImmutable(t *testing.T, c *cluster) {
 	word := func(value string) map[string]string { return map[string]string{promote.PolicyKey: value} }
 	is := func(meta metav1.ObjectMeta) bool {
 		t.Helper()
-		made, err := c.admin.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: settings}, metav1.CreateOptions{})
+		made, err := c.Admin.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: settings}, metav1.CreateOptions{})
 		s.must(err)
-		s.must(c.admin.CoreV1().ConfigMaps(s.namespace).Delete(t.Context(), meta.Name, metav1.DeleteOptions{}))
+		s.must(c.Admin.CoreV1().ConfigMaps(s.namespace).Delete(t.Context(), meta.Name, metav1.DeleteOptions{}))
 		marked := made.Immutable != nil && *made.Immutable
 		if _, told := made.Annotations[promote.ReasonKey]; told != marked {
 			t.Errorf("%s: immutable %v, with a reason %v", meta.Name, marked, told)
 		}
 		return marked
 	}
-	until(t, 20*time.Second, "the policy to be in force", func() bool {
+	apiserver.Until(t, 20*time.Second, "the policy to be in force", func() bool {
 		return is(metav1.ObjectMeta{Name: hashed, Labels: word("promote")})
 	})
 	yes := true
@@ -66,7 +67,7 @@ func bornImmutable(t *testing.T, c *cluster) {
 
 	for kind, want := range map[corev1.SecretType]bool{"": true, "Opaque": true, "kubernetes.io/basic-auth": true, "kubernetes.io/tls": false, "example.org/odd": false} {
 		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: hashed, Labels: word("promote")}, Type: kind, Data: map[string][]byte{"username": nil, "password": nil, "tls.crt": nil, "tls.key": nil}}
-		made, err := c.admin.CoreV1().Secrets(s.namespace).Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		made, err := c.Admin.CoreV1().Secrets(s.namespace).Create(t.Context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		s.must(err)
 		if got := made.Immutable != nil && *made.Immutable; got != want {
 			t.Errorf("Secret of type %q: immutable %v", kind, got)
@@ -75,7 +76,7 @@ func bornImmutable(t *testing.T, c *cluster) {
 
 	// What says immutable: false, says so.
 	no := false
-	made, err := c.admin.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: hashed, Labels: word("promote")}, Immutable: &no}, metav1.CreateOptions{})
+	made, err := c.Admin.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: hashed, Labels: word("promote")}, Immutable: &no}, metav1.CreateOptions{})
 	if s.must(err); *made.Immutable {
 		t.Error("a declared flag was overruled")
 	}
@@ -84,12 +85,12 @@ func bornImmutable(t *testing.T, c *cluster) {
 	for value, want := range map[string]bool{"promote": true, "never": false} {
 		in := &scene{cluster: c, t: t, namespace: "team-born-" + value}
 		in.makeNamespace(in.namespace, word(value))
-		until(t, 20*time.Second, "the namespace's word to count", func() bool {
-			made, err := c.admin.CoreV1().ConfigMaps(in.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: hashed}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		apiserver.Until(t, 20*time.Second, "the namespace's word to count", func() bool {
+			made, err := c.Admin.CoreV1().ConfigMaps(in.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: hashed}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err == nil && (made.Immutable != nil && *made.Immutable) == want
 		})
 	}
-	made, err = c.admin.CoreV1().ConfigMaps("kube-system").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: hashed, Labels: word("promote")}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	made, err = c.Admin.CoreV1().ConfigMaps("kube-system").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: hashed, Labels: word("promote")}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if s.must(err); made.Immutable != nil {
 		t.Error("immutable in kube-system")
 	}
@@ -118,7 +119,7 @@ func (w *warnings) take() string {
 func manyReferences(t *testing.T, c *cluster) {
 	s := c.scene(t, "references", false)
 	heard := &warnings{}
-	config := rest.CopyConfig(c.config)
+	config := rest.CopyConfig(c.Config)
 	config.WarningHandler = heard
 	client, err := kubernetes.NewForConfig(config)
 	s.must(err)
@@ -139,7 +140,7 @@ func manyReferences(t *testing.T, c *cluster) {
 		}
 		return out
 	}
-	until(t, 20*time.Second, "the policy to be in force", func() bool { return warned(podOf("p", nil, names(20), names(21))) != "" })
+	apiserver.Until(t, 20*time.Second, "the policy to be in force", func() bool { return warned(podOf("p", nil, names(20), names(21))) != "" })
 	if text := warned(podOf("p", nil, names(41), nil)); !strings.Contains(text, "41 times (more than 40)") {
 		t.Errorf("warning: %q", text)
 	}

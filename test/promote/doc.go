@@ -1,7 +1,7 @@
 // Package promote runs the promotion controller and the manifests that go with it
 // against a real etcd and kube-apiserver.
 //
-//	cluster_test.go    etcd and kube-apiserver, flat on loopback; the manifests in it
+//	cluster_test.go    etcd and kube-apiserver of test/apiserver
 //	scene_test.go      namespaces, objects, pods; a promoter and what it said
 //	promote_test.go    the controller: rules on live objects, races, restarts, the lease
 //	account_test.go    the controller as its service account, and what that may not do

@@ -12,17 +12,19 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/nodekeeper/nodekeeper/test/apiserver"
 )
 
 const flow = "nodekeeper-node-objects"
 
 // The API server says in each answer which flow schema a request was put under.
 func nodesReadInTheirOwnLevel(t *testing.T, c *cluster) {
-	schema, err := c.admin.FlowcontrolV1().FlowSchemas().Get(t.Context(), flow, metav1.GetOptions{})
+	schema, err := c.Admin.FlowcontrolV1().FlowSchemas().Get(t.Context(), flow, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	level, err := c.admin.FlowcontrolV1().PriorityLevelConfigurations().Get(t.Context(), flow, metav1.GetOptions{})
+	level, err := c.Admin.FlowcontrolV1().PriorityLevelConfigurations().Get(t.Context(), flow, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func nodesReadInTheirOwnLevel(t *testing.T, c *cluster) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.host+path, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.Host+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,9 +49,9 @@ func nodesReadInTheirOwnLevel(t *testing.T, c *cluster) {
 		}
 		return ours
 	}
-	node, person := c.as(t, "system:node:n1", "system:nodes"), c.as(t, "someone", "people")
+	node, person := c.As(t, "system:node:n1", "system:nodes"), c.As(t, "someone", "people")
 	const secrets = "/api/v1/namespaces/default/secrets?fieldSelector=metadata.name%3Dx"
-	until(t, 20*time.Second, "the flow schema to be in force", func() bool { return under(node, secrets) })
+	apiserver.Until(t, 20*time.Second, "the flow schema to be in force", func() bool { return under(node, secrets) })
 	for path, want := range map[string]bool{
 		"/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Dx":                          true,
 		"/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dx": true,

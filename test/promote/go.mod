@@ -43,7 +43,6 @@ require (
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
-	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.opentelemetry.io/otel v1.44.0 // indirect
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
@@ -52,6 +51,8 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	k8s.io/component-base v0.37.2 // indirect
+	sigs.k8s.io/kustomize/api v0.21.1 // indirect
+	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
 )
 
 require (
@@ -77,9 +78,11 @@ require (
 
 require (
 	github.com/nodekeeper/nodekeeper v0.0.0
+	github.com/nodekeeper/nodekeeper/test/apiserver v0.0.0
 	k8s.io/client-go v0.37.2
-	sigs.k8s.io/kustomize/api v0.21.1
-	sigs.k8s.io/kustomize/kyaml v0.21.1
 )
 
-replace github.com/nodekeeper/nodekeeper => ../..
+replace (
+	github.com/nodekeeper/nodekeeper => ../..
+	github.com/nodekeeper/nodekeeper/test/apiserver => ../apiserver
+)

@@ -5,7 +5,7 @@ import "testing"
 // TestManifests shares one API server, in which manifests/promote has been applied.
 func TestManifests(t *testing.T) {
 	c := startCluster(t)
-	c.apply(t)
+	c.Apply(t, manifests)
 	t.Run("the account has enough rights", func(t *testing.T) { accountIsEnough(t, c) })
 	t.Run("the program itself", func(t *testing.T) { program(t, c) })
 	t.Run("the account has no more", func(t *testing.T) { accountIsBound(t, c) })

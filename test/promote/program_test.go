@@ -18,6 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote/controller"
+	"github.com/nodekeeper/nodekeeper/test/apiserver"
 )
 
 // program runs the program itself, as its service account.
@@ -33,7 +34,7 @@ func program(t *testing.T, c *cluster) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	account := c.asAccount(t)
+	account := c.AsAccount(t, account, account)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	s.must(clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: account.Host, CertificateAuthorityData: account.CAData}},
@@ -74,19 +75,19 @@ func accountOfOneNamespace(t *testing.T, c *cluster) {
 		s.secret(metav1.ObjectMeta{Name: "a"}, corev1.SecretTypeOpaque, map[string][]byte{"k": []byte("v")})
 		s.pod("p", nil, []string{"a"}, []string{"a"})
 	}
-	inside.must(c.admin.RbacV1().ClusterRoleBindings().Delete(t.Context(), account, metav1.DeleteOptions{}))
-	_, err := c.admin.RbacV1().RoleBindings(inside.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+	inside.must(c.Admin.RbacV1().ClusterRoleBindings().Delete(t.Context(), account, metav1.DeleteOptions{}))
+	_, err := c.Admin.RbacV1().RoleBindings(inside.namespace).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: account},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: account},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account, Name: account}},
 	}, metav1.CreateOptions{})
 	inside.must(err)
-	config := c.asAccount(t)
+	config := c.AsAccount(t, account, account)
 	of := func(s *scene) (*controller.Controller, error) {
 		p := s.promoter(func(o *controller.Options) { o.Config = config })
 		return p, p.Pass(t.Context())
 	}
-	until(t, 20*time.Second, "the rights outside to end", func() bool { _, err := of(outside); return err != nil })
+	apiserver.Until(t, 20*time.Second, "the rights outside to end", func() bool { _, err := of(outside); return err != nil })
 	if _, err := of(outside); err == nil || !strings.Contains(fmt.Sprint(err), "forbidden") {
 		t.Errorf("outside: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote/controller"
+	"github.com/nodekeeper/nodekeeper/test/apiserver"
 )
 
 var settings = map[string]string{"k": "v"}
@@ -124,15 +125,15 @@ func eachRule(t *testing.T, c *cluster) {
 		if l.name == "by-controller" {
 			manager = "kube-controller-manager"
 		}
-		_, err := c.admin.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: settings}, metav1.CreateOptions{FieldManager: manager})
+		_, err := c.Admin.CoreV1().ConfigMaps(s.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: settings}, metav1.CreateOptions{FieldManager: manager})
 		s.must(err)
 		if !slices.Contains([]string{"unused", "reloaded-pod", "checksummed-pod"}, l.name) {
 			mapNames = append(mapNames, l.name)
 		}
 	}
-	_, err := c.admin.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "two-writers", types.MergePatchType, []byte(`{"data":{"more":"data"}}`), metav1.PatchOptions{FieldManager: "another"})
+	_, err := c.Admin.CoreV1().ConfigMaps(s.namespace).Patch(t.Context(), "two-writers", types.MergePatchType, []byte(`{"data":{"more":"data"}}`), metav1.PatchOptions{FieldManager: "another"})
 	s.must(err)
-	_, err = c.admin.CoreV1().ServiceAccounts(s.namespace).Create(t.Context(), &corev1.ServiceAccount{
+	_, err = c.Admin.CoreV1().ServiceAccounts(s.namespace).Create(t.Context(), &corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Name: "builder"}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull-listed"}},
 	}, metav1.CreateOptions{})
 	s.must(err)
@@ -168,7 +169,7 @@ func eachRule(t *testing.T, c *cluster) {
 		t.Errorf("%d events", len(events))
 	}
 	good.Data = map[string]string{"k": "other"}
-	if _, err := c.admin.CoreV1().ConfigMaps(s.namespace).Update(t.Context(), good, metav1.UpdateOptions{}); err == nil {
+	if _, err := c.Admin.CoreV1().ConfigMaps(s.namespace).Update(t.Context(), good, metav1.UpdateOptions{}); err == nil {
 		t.Error("the promoted object could be changed")
 	}
 }
@@ -197,7 +198,7 @@ func races(t *testing.T, c *cluster) {
 		s.configMap(metav1.ObjectMeta{Name: name}, settings)
 	}
 	s.pod("p", nil, nil, []string{"changed", "gone", "recreated", "quiet"})
-	client := c.admin.CoreV1().ConfigMaps(s.namespace)
+	client := c.Admin.CoreV1().ConfigMaps(s.namespace)
 	p := s.promoter(func(o *controller.Options) {
 		o.Judged = func(o promote.Object, _ promote.Verdict) {
 			switch o.Meta.Name {
@@ -229,7 +230,7 @@ func optOut(t *testing.T, c *cluster) {
 	s.pass(p)
 	s.now = s.now.Add(2 * time.Hour)
 	label := func(value string) {
-		_, err := c.admin.CoreV1().Namespaces().Patch(t.Context(), s.namespace, types.MergePatchType, []byte(`{"metadata":{"labels":{"`+promote.PolicyKey+`":"`+value+`"}}}`), metav1.PatchOptions{})
+		_, err := c.Admin.CoreV1().Namespaces().Patch(t.Context(), s.namespace, types.MergePatchType, []byte(`{"metadata":{"labels":{"`+promote.PolicyKey+`":"`+value+`"}}}`), metav1.PatchOptions{})
 		s.must(err)
 	}
 	label(promote.PolicyNever)
@@ -265,7 +266,7 @@ func restarts(t *testing.T, c *cluster) {
 		t.Errorf("first look: %+v", counts)
 	}
 	s.now = s.now.Add(6 * day)
-	client := c.admin.CoreV1().ConfigMaps(s.namespace)
+	client := c.Admin.CoreV1().ConfigMaps(s.namespace)
 	for name, patch := range map[string]string{"edited": `{"data":{"k":"w"}}`, "labelled": `{"metadata":{"labels":{"new":"label"}}}`} {
 		_, err := client.Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "tester"})
 		s.must(err)
@@ -291,11 +292,11 @@ func restarts(t *testing.T, c *cluster) {
 		t.Errorf("a new object under an old name begins anew: %+v", counts)
 	}
 	// A history that cannot be read makes everything wait, and nothing fail.
-	stored, err := c.admin.CoreV1().Secrets(s.own).List(t.Context(), metav1.ListOptions{})
+	stored, err := c.Admin.CoreV1().Secrets(s.own).List(t.Context(), metav1.ListOptions{})
 	s.must(err)
 	for i := range stored.Items {
 		stored.Items[i].Data["records"] = []byte("{")
-		_, err := c.admin.CoreV1().Secrets(s.own).Update(t.Context(), &stored.Items[i], metav1.UpdateOptions{})
+		_, err := c.Admin.CoreV1().Secrets(s.own).Update(t.Context(), &stored.Items[i], metav1.UpdateOptions{})
 		s.must(err)
 	}
 	s.now = s.now.Add(30 * day)
@@ -320,11 +321,11 @@ func twoPromoters(t *testing.T, c *cluster) {
 		return r
 	}
 	one := start("one")
-	until(t, 20*time.Second, "the first to lead", func() bool { return one.Counts().Passes > 0 })
+	apiserver.Until(t, 20*time.Second, "the first to lead", func() bool { return one.Counts().Passes > 0 })
 	two := start("two")
 	s.configMap(metav1.ObjectMeta{Name: "a"}, settings)
 	s.pod("p", nil, nil, []string{"a"})
-	until(t, 20*time.Second, "the first to promote", func() bool { return one.Counts().Promoted == 1 })
+	apiserver.Until(t, 20*time.Second, "the first to promote", func() bool { return one.Counts().Promoted == 1 })
 	if n := two.Counts().Passes; n != 0 {
 		t.Errorf("the second made %d passes beside the first", n)
 	}
@@ -333,10 +334,10 @@ func twoPromoters(t *testing.T, c *cluster) {
 		t.Errorf("the first: %v", err)
 	}
 	passes := one.Counts().Passes
-	until(t, 20*time.Second, "the second to lead", func() bool { return two.Counts().Passes > 0 })
+	apiserver.Until(t, 20*time.Second, "the second to lead", func() bool { return two.Counts().Passes > 0 })
 	// Somebody takes the lease away.
-	leases := c.admin.CoordinationV1().Leases(s.own)
-	until(t, 20*time.Second, "the lease to change hands", func() bool {
+	leases := c.Admin.CoordinationV1().Leases(s.own)
+	apiserver.Until(t, 20*time.Second, "the lease to change hands", func() bool {
 		_, err := leases.Patch(t.Context(), "nodekeeper-promote", types.MergePatchType, []byte(`{"spec":{"holderIdentity":"three","leaseDurationSeconds":3600,"renewTime":"`+time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")+`"}}`), metav1.PatchOptions{})
 		return err == nil
 	})

@@ -41,7 +41,7 @@ func (c *cluster) scene(t *testing.T, name string, optIn bool) *scene {
 func (s *scene) makeNamespace(name string, with map[string]string) {
 	s.t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: with}}
-	_, err := s.admin.CoreV1().Namespaces().Create(s.t.Context(), ns, metav1.CreateOptions{})
+	_, err := s.Admin.CoreV1().Namespaces().Create(s.t.Context(), ns, metav1.CreateOptions{})
 	s.must(err)
 }
 
@@ -54,14 +54,14 @@ func (s *scene) must(err error) {
 
 func (s *scene) configMap(meta metav1.ObjectMeta, data map[string]string) *corev1.ConfigMap {
 	s.t.Helper()
-	c, err := s.admin.CoreV1().ConfigMaps(s.namespace).Create(s.t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: data}, metav1.CreateOptions{FieldManager: "tester"})
+	c, err := s.Admin.CoreV1().ConfigMaps(s.namespace).Create(s.t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: data}, metav1.CreateOptions{FieldManager: "tester"})
 	s.must(err)
 	return c
 }
 
 func (s *scene) secret(meta metav1.ObjectMeta, kind corev1.SecretType, data map[string][]byte) *corev1.Secret {
 	s.t.Helper()
-	c, err := s.admin.CoreV1().Secrets(s.namespace).Create(s.t.Context(), &corev1.Secret{ObjectMeta: meta, Type: kind, Data: data}, metav1.CreateOptions{FieldManager: "tester"})
+	c, err := s.Admin.CoreV1().Secrets(s.namespace).Create(s.t.Context(), &corev1.Secret{ObjectMeta: meta, Type: kind, Data: data}, metav1.CreateOptions{FieldManager: "tester"})
 	s.must(err)
 	return c
 }
@@ -69,7 +69,7 @@ func (s *scene) secret(meta metav1.ObjectMeta, kind corev1.SecretType, data map[
 // pod mounts objects.
 func (s *scene) pod(name string, annotations map[string]string, secrets, configMaps []string) {
 	s.t.Helper()
-	_, err := s.admin.CoreV1().Pods(s.namespace).Create(s.t.Context(), podOf(name, annotations, secrets, configMaps), metav1.CreateOptions{})
+	_, err := s.Admin.CoreV1().Pods(s.namespace).Create(s.t.Context(), podOf(name, annotations, secrets, configMaps), metav1.CreateOptions{})
 	s.must(err)
 }
 
@@ -91,7 +91,7 @@ func podOf(name string, annotations map[string]string, secrets, configMaps []str
 func (s *scene) promoter(change func(*controller.Options)) *controller.Controller {
 	s.t.Helper()
 	o := controller.Options{
-		Config: s.config, Namespace: s.own, Identity: s.t.Name(),
+		Config: s.Config, Namespace: s.own, Identity: s.t.Name(),
 		Namespaces: labels.SelectorFromSet(labels.Set{"scene": s.namespace[len("team-"):]}),
 		Promotions: 1000, Reads: 1000, Interval: 50 * time.Millisecond, Lease: 3 * time.Second,
 		Log: slog.New(&s.refused), Now: func() time.Time { return s.now },
@@ -112,7 +112,7 @@ func (s *scene) pass(c *controller.Controller) controller.Counts {
 
 func (s *scene) configMapNow(name string) *corev1.ConfigMap {
 	s.t.Helper()
-	c, err := s.admin.CoreV1().ConfigMaps(s.namespace).Get(s.t.Context(), name, metav1.GetOptions{})
+	c, err := s.Admin.CoreV1().ConfigMaps(s.namespace).Get(s.t.Context(), name, metav1.GetOptions{})
 	s.must(err)
 	return c
 }
@@ -120,14 +120,14 @@ func (s *scene) configMapNow(name string) *corev1.ConfigMap {
 func (s *scene) immutable() map[string]bool {
 	s.t.Helper()
 	out := map[string]bool{}
-	secrets, err := s.admin.CoreV1().Secrets(s.namespace).List(s.t.Context(), metav1.ListOptions{})
+	secrets, err := s.Admin.CoreV1().Secrets(s.namespace).List(s.t.Context(), metav1.ListOptions{})
 	s.must(err)
 	for _, o := range secrets.Items {
 		if o.Immutable != nil && *o.Immutable {
 			out["secrets/"+o.Name] = true
 		}
 	}
-	maps, err := s.admin.CoreV1().ConfigMaps(s.namespace).List(s.t.Context(), metav1.ListOptions{})
+	maps, err := s.Admin.CoreV1().ConfigMaps(s.namespace).List(s.t.Context(), metav1.ListOptions{})
 	s.must(err)
 	for _, o := range maps.Items {
 		if o.Immutable != nil && *o.Immutable {
@@ -139,7 +139,7 @@ func (s *scene) immutable() map[string]bool {
 
 func (s *scene) events(reason string) []corev1.Event {
 	s.t.Helper()
-	list, err := s.admin.CoreV1().Events(s.namespace).List(s.t.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
+	list, err := s.Admin.CoreV1().Events(s.namespace).List(s.t.Context(), metav1.ListOptions{FieldSelector: "reason=" + reason})
 	s.must(err)
 	return list.Items
 }
