@@ -41,6 +41,10 @@ type Options struct {
 	// Proxy starts the kubelet through nodekeeper's wrapper, which leads it
 	// through the watch guard once InstallProxy has been called.
 	Proxy bool
+	// OpenShift orders the units as the machine-config-operator does: CRI-O and
+	// the kubelet come after kubelet-dependencies.target. The node says that it
+	// was booted from an ostree.
+	OpenShift bool
 	// CRIODropIn is a fragment of CRI-O's configuration (TOML).
 	CRIODropIn string
 	// CRIProxy puts the fault proxy between kubelet and CRI-O: see SetCRIFault.

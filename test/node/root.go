@@ -102,6 +102,9 @@ func writeFiles(root string, options Options) (*secrets, error) {
 		return nil, err
 	}
 	addUnits(t, options)
+	if options.OpenShift {
+		addOpenShift(t)
+	}
 	for unit, text := range options.UnitDropIns {
 		t.add("/etc/systemd/system/"+unit+".d/50-test.conf", text)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // rootRecipe changes whenever the steps below do.
-const rootRecipe = "2"
+const rootRecipe = "3"
 
 // defaultSuite is for machines that are not Debian.
 const defaultSuite = "bookworm"
@@ -21,7 +21,7 @@ const defaultSuite = "bookworm"
 // rootPackages are what a box has beyond Debian's minimal base.
 var rootPackages = []string{
 	"systemd", "systemd-sysv", "dbus", "iproute2", "iptables", "conmon", "runc",
-	"containernetworking-plugins", "libseccomp2", "procps", "kmod", "ca-certificates",
+	"containernetworking-plugins", "libseccomp2", "procps", "kmod", "ca-certificates", "podman",
 }
 
 // maskedUnits do nothing that a box needs and cost time, or change settings of
@@ -32,6 +32,7 @@ var maskedUnits = []string{
 	"fstrim.timer", "console-getty.service", "getty.target", "systemd-logind.service", "dev-hugepages.mount",
 	"sys-kernel-debug.mount", "sys-kernel-tracing.mount", "modprobe@configfs.service", "modprobe@dm_mod.service",
 	"modprobe@drm.service", "modprobe@fuse.service", "modprobe@loop.service", "systemd-modules-load.service",
+	"podman.service", "podman.socket", "podman-auto-update.service", "podman-auto-update.timer", "podman-restart.service",
 }
 
 // root returns the folder of the root file system.
