@@ -16,7 +16,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
+.PHONY: help build image test-image build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,12 @@ $(PLUGINS): $(OUT)/kubectl-nodekeeper-%:
 
 demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
 	@cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) run ./demo $(DEMO)
+
+image: ## the OCI image for linux/amd64 and linux/arm64 into _output/image (the same source: the same digest)
+	cd tools/image && GOWORK=off $(GO) run . build -version '$(VERSION)' -out $(CURDIR)/$(OUT)
+
+test-image: ## the image and the packages: what is in them, and that two builds are one
+	cd tools/image && GOWORK=off $(GO) test -timeout 15m ./...
 
 test: lint prepare test-unit test-differential test-guard test-box test-e2e ## everything but the slow cases, on real components (root)
 
