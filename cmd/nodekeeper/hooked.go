@@ -30,16 +30,22 @@ func newHooked(o hooksd.Options, deaf error, log *slog.Logger) *hooked {
 	return h
 }
 
-// look tries again what failed, and looks for what has gone wrong since, with
-// other hooks too: CRI-O does not start over one that it cannot read. One that
-// somebody took away stays away.
+// look tries again what failed, mends what would do harm, and looks for what has
+// gone wrong since, with other hooks too: CRI-O does not start over one that it
+// cannot read. One that somebody took away stays away.
 func (h *hooked) look() {
 	var wrong []string
 	if h.deaf != nil {
 		wrong = append(wrong, h.deaf.Error())
 	}
-	if h.missing != nil {
+	switch {
+	case h.missing != nil:
 		h.missing = hooksd.Install(h.options)
+	case h.options.Dir != "":
+		var mended error
+		if mended, h.missing = hooksd.Mend(h.options); mended != nil {
+			h.log.Warn("the OCI hook was written again", "error", mended)
+		}
 	}
 	switch {
 	case h.missing != nil:

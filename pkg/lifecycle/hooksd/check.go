@@ -80,20 +80,24 @@ func checkDir(dir string) (problems []string) {
 		if !strings.HasSuffix(path, ".json") {
 			continue
 		}
-		// The loader would wait for a FIFO.
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("it is no file: %v", info.Mode())
-		}
-		if err == nil {
-			_, err = hooks.Read(path, nil)
-		}
+		err := unreadable(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			problems = append(problems, fmt.Sprintf("%s keeps CRI-O from starting: %v", path, err))
 		}
 	}
 	return problems
+}
+
+// unreadable is why the loader chokes on a file.
+func unreadable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	// The loader would wait for a FIFO.
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("it is no file: %v", info.Mode())
+	}
+	_, err = hooks.Read(path, nil)
+	return err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/containers/common/pkg/hooks"
+	current "github.com/containers/common/pkg/hooks/1.0.0"
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
@@ -182,6 +183,73 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 			said := strings.Join(problems, "\n")
 			if !strings.Contains(said, c.says) || strings.Contains(strings.Join(problems, ""), "\n") {
 				t.Errorf("said %q, want %q", problems, c.says)
+			}
+		})
+	}
+}
+
+func TestADamagedFileIsWrittenAgain(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, o Options){
+		"no JSON":             func(t *testing.T, o Options) { do(t, os.WriteFile(o.path(), []byte("{"), 0o644)) },
+		"empty":               func(t *testing.T, o Options) { do(t, os.Truncate(o.path(), 0)) },
+		"an unknown version":  func(t *testing.T, o Options) { do(t, edit(o, current.Version, "9.0.0")) },
+		"an unknown stage":    func(t *testing.T, o Options) { do(t, edit(o, "createRuntime", "someday")) },
+		"a bad expression":    func(t *testing.T, o Options) { do(t, edit(o, "^file$", "(")) },
+		"a program elsewhere": func(t *testing.T, o Options) { do(t, edit(o, o.HookPath, "relative")) },
+		"a FIFO": func(t *testing.T, o Options) {
+			do(t, os.Remove(o.path()))
+			do(t, unix.Mkfifo(o.path(), 0o644))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			do(t, Install(o))
+			harm(t, o)
+			if mended, err := Mend(o); err != nil || mended == nil || !strings.Contains(mended.Error(), o.path()) {
+				t.Errorf("mended: %v, %v", mended, err)
+			}
+			if problems := Check(o, nil); len(problems) != 0 {
+				t.Errorf("%q", problems)
+			}
+		})
+	}
+}
+
+// edit changes the installed file in place.
+func edit(o Options, from, to string) error {
+	data, err := os.ReadFile(o.path())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.path(), []byte(strings.ReplaceAll(string(data), from, to)), 0o644)
+}
+
+func TestWhatIsNoHarmIsLeftAlone(t *testing.T) {
+	o := options(t)
+	if mended, err := Mend(o); mended != nil || err != nil || !absent(o.path()) {
+		t.Errorf("never installed: %v, %v", mended, err)
+	}
+	do(t, Install(o))
+	do(t, edit(o, "createRuntime", "poststart"))
+	if mended, err := Mend(o); mended != nil || err != nil {
+		t.Errorf("an admin's: %v, %v", mended, err)
+	}
+	if problems := Check(o, nil); len(problems) != 1 {
+		t.Errorf("%q", problems)
+	}
+}
+
+func TestAHookWhoseProgramCannotRunIsTakenAway(t *testing.T) {
+	for name, harm := range map[string]func(path string) error{
+		"gone":       os.Remove,
+		"not to run": func(path string) error { return os.Chmod(path, 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			do(t, Install(o))
+			do(t, harm(o.HookPath))
+			if mended, err := Mend(o); mended != nil || err == nil || !absent(o.path()) {
+				t.Errorf("%v, %v", mended, err)
 			}
 		})
 	}
