@@ -16,7 +16,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build image test-image build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-box test-e2e test-slow prepare bench fuzz lint fmt generate clean
+.PHONY: help build image test-image build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,10 +68,13 @@ test-slow: build prepare ## the longest e2e cases
 prepare: ## install what the box needs and build the pinned components into the cache
 	@cd test && $(GO) run ./node/cmd/box prepare
 
-bench: build prepare ## cost of a look, a judgement, the hook and a log; memory and CPU (on an idle machine)
+bench: build prepare bench-guard ## cost of a look, a judgement, the hook and a log; memory and CPU (on an idle machine)
 	CGO_ENABLED=0 $(GO) test -run '^$$' -bench . -benchmem ./pkg/... ./cmd/...
 	cd test/differential && GOWORK=off CGO_ENABLED=0 $(GO) test -run '^$$' -bench . ./logs
 	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 40m -run TestFootprint ./e2e/... -label-filter=Bench
+
+bench-guard: build prepare ## what the watch guard costs and saves, by turns with a direct kubelet (on an idle machine)
+	cd test/guard && GOWORK=off CGO_ENABLED=0 NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -trimpath -vet=off -run '^$$' -bench . -benchtime 1x -timeout 40m .
 
 fuzz: ## a minute of fuzzing for each fuzz target
 	@for pkg in $$($(GO) list ./pkg/... ./cmd/...); do \

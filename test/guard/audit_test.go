@@ -40,7 +40,7 @@ type mark struct {
 	etcdReads int
 }
 
-func (c *cluster) mark(t *testing.T) mark {
+func (c *cluster) mark(t testing.TB) mark {
 	t.Helper()
 	info, err := os.Stat(c.auditLog)
 	if err != nil {
@@ -49,8 +49,8 @@ func (c *cluster) mark(t *testing.T) mark {
 	return mark{info.Size(), c.etcdReads(t)}
 }
 
-// since are the node's requests for Secrets and ConfigMaps after a mark.
-func (c *cluster) since(t *testing.T, m mark) []request {
+// since are the nodes' requests for Secrets and ConfigMaps after a mark.
+func (c *cluster) since(t testing.TB, m mark) []request {
 	t.Helper()
 	file, err := os.Open(c.auditLog)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *cluster) since(t *testing.T, m mark) []request {
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			continue // the line that is being written
 		}
-		if r.Stage == "RequestReceived" && r.User.Name == "system:node:"+nodeName &&
+		if r.Stage == "RequestReceived" && strings.HasPrefix(r.User.Name, "system:node:") &&
 			(r.Object.Resource == "secrets" || r.Object.Resource == "configmaps") {
 			out = append(out, r)
 		}
@@ -81,50 +81,54 @@ func (c *cluster) since(t *testing.T, m mark) []request {
 
 // etcdReads is how often the API server has asked etcd for its revision, or for
 // one object: what a consistent read costs.
-func (c *cluster) etcdReads(t *testing.T) int {
+func (c *cluster) etcdReads(t testing.TB) int {
 	t.Helper()
-	text, err := c.metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := c.metrics(t)
 	total := 0
-	for line := range bytes.Lines(text) {
-		s := string(line)
-		if !strings.HasPrefix(s, "etcd_requests_total{") ||
-			!(strings.Contains(s, `operation="getCurrentResourceVersion"`) || strings.Contains(s, `operation="get"`)) ||
-			!(strings.Contains(s, `resource="secrets"`) || strings.Contains(s, `resource="configmaps"`)) {
-			continue
+	for _, operation := range []string{"getCurrentResourceVersion", "get"} {
+		for _, resource := range []string{"secrets", "configmaps"} {
+			total += int(sum(t, text, "etcd_requests_total", label("operation", operation), label("resource", resource)))
 		}
-		n, err := strconv.ParseFloat(strings.TrimSpace(s[strings.LastIndex(s, " ")+1:]), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		total += int(n)
 	}
 	return total
 }
 
 // open is how many WATCHes of one Secret or ConfigMap the API server has open,
 // without those of its own.
-func (c *cluster) open(t *testing.T) int { return c.allOpen(t) - c.own }
+func (c *cluster) open(t testing.TB) int { return c.allOpen(t) - c.own }
 
-func (c *cluster) allOpen(t *testing.T) int {
+func (c *cluster) allOpen(t testing.TB) int {
 	t.Helper()
-	text, err := c.metrics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := c.metrics(t)
 	total := 0
+	for _, resource := range []string{"secrets", "configmaps"} {
+		total += int(sum(t, text, "apiserver_longrunning_requests", label("scope", "resource"), label("verb", "WATCH"), label("resource", resource)))
+	}
+	return total
+}
+
+func label(name, value string) string { return fmt.Sprintf("%s=%q", name, value) }
+
+// sum is of a metric's series that have all the labels.
+func sum(t testing.TB, text []byte, name string, labels ...string) float64 {
+	t.Helper()
+	total := 0.0
+series:
 	for line := range bytes.Lines(text) {
-		s := string(line)
-		if strings.HasPrefix(s, "apiserver_longrunning_requests{") && strings.Contains(s, `scope="resource"`) && strings.Contains(s, `verb="WATCH"`) &&
-			(strings.Contains(s, `resource="secrets"`) || strings.Contains(s, `resource="configmaps"`)) {
-			n, err := strconv.Atoi(strings.TrimSpace(s[strings.LastIndex(s, " ")+1:]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			total += n
+		s := strings.TrimSpace(string(line))
+		if !strings.HasPrefix(s, name+"{") && !strings.HasPrefix(s, name+" ") {
+			continue
 		}
+		for _, l := range labels {
+			if !strings.Contains(s, l) {
+				continue series
+			}
+		}
+		n, err := strconv.ParseFloat(s[strings.LastIndex(s, " ")+1:], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
 	}
 	return total
 }

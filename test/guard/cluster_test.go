@@ -2,7 +2,6 @@ package guard
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -37,7 +36,7 @@ type cluster struct {
 }
 
 // startCluster starts both, empty, and ends them with the test.
-func startCluster(t *testing.T) *cluster {
+func startCluster(t testing.TB) *cluster {
 	t.Helper()
 	etcd, apiServer := component(t, "etcd", "etcd"), component(t, "kubernetes", "kube-apiserver")
 	c := &cluster{dir: t.TempDir(), ca: newAuthority(t)}
@@ -80,7 +79,7 @@ func startCluster(t *testing.T) *cluster {
 }
 
 // component is a program that the box has prepared.
-func component(t *testing.T, name, program string) string {
+func component(t testing.TB, name, program string) string {
 	t.Helper()
 	cache := os.Getenv("NODEKEEPER_CACHE")
 	if cache == "" {
@@ -106,7 +105,7 @@ func component(t *testing.T, name, program string) string {
 	return newest
 }
 
-func (c *cluster) run(t *testing.T, program string, arguments ...string) {
+func (c *cluster) run(t testing.TB, program string, arguments ...string) {
 	t.Helper()
 	var output bytes.Buffer
 	cmd := exec.Command(program, arguments...)
@@ -126,7 +125,7 @@ func (c *cluster) run(t *testing.T, program string, arguments ...string) {
 }
 
 // config is a client's, with a certificate of its own.
-func (c *cluster) config(t *testing.T, user, group, agent string) *rest.Config {
+func (c *cluster) config(t testing.TB, user, group, agent string) *rest.Config {
 	t.Helper()
 	p := c.ca.issue(t, user, group)
 	return &rest.Config{
@@ -138,7 +137,7 @@ func (c *cluster) config(t *testing.T, user, group, agent string) *rest.Config {
 	}
 }
 
-func freePorts(t *testing.T, n int) []int {
+func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
 	for range n {
@@ -152,7 +151,7 @@ func freePorts(t *testing.T, n int) []int {
 	return ports
 }
 
-func until(t *testing.T, limit time.Duration, what string, holds func() bool) {
+func until(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -170,7 +169,7 @@ type authority struct {
 
 type pair struct{ certificate, key []byte }
 
-func newAuthority(t *testing.T) *authority {
+func newAuthority(t testing.TB) *authority {
 	t.Helper()
 	template := template(pkix.Name{CommonName: "test"})
 	template.IsCA, template.BasicConstraintsValid = true, true
@@ -196,7 +195,7 @@ func template(subject pkix.Name) *x509.Certificate {
 	}
 }
 
-func (a *authority) issue(t *testing.T, name, group string) pair {
+func (a *authority) issue(t testing.TB, name, group string) pair {
 	t.Helper()
 	cert := template(pkix.Name{CommonName: name})
 	if group != "" {
@@ -222,7 +221,7 @@ func (a *authority) issue(t *testing.T, name, group string) pair {
 	}
 }
 
-func (a *authority) save(t *testing.T, dir, name string, p pair) {
+func (a *authority) save(t testing.TB, dir, name string, p pair) {
 	t.Helper()
 	for file, data := range map[string][]byte{name + ".crt": p.certificate, name + ".key": p.key, "ca.crt": a.pem} {
 		if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
@@ -231,7 +230,7 @@ func (a *authority) save(t *testing.T, dir, name string, p pair) {
 	}
 }
 
-func (p pair) tls(t *testing.T) tls.Certificate {
+func (p pair) tls(t testing.TB) tls.Certificate {
 	t.Helper()
 	certificate, err := tls.X509KeyPair(p.certificate, p.key)
 	if err != nil {
@@ -247,6 +246,11 @@ func (a *authority) pool() *x509.CertPool {
 }
 
 // metrics reads the API server's.
-func (c *cluster) metrics(ctx context.Context) ([]byte, error) {
-	return c.admin.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+func (c *cluster) metrics(t testing.TB) []byte {
+	t.Helper()
+	text, err := c.admin.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

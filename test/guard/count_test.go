@@ -77,7 +77,7 @@ type measured struct {
 }
 
 // print puts runs side by side.
-func print(t *testing.T, runs ...measured) {
+func print(t testing.TB, runs ...measured) {
 	t.Helper()
 	for _, m := range runs {
 		t.Logf("%-8s start   %v; %d WATCHes open; %d of %d first reads missed 1 s, p99 %v, all read after %v", m.name, m.start, m.open, m.mounts.missed, m.mounts.reads, round(m.mounts.p99), round(m.mounts.all))
@@ -93,7 +93,7 @@ func print(t *testing.T, runs ...measured) {
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
-func (c *cluster) measureDirect(t *testing.T, w *workload, s strategy, settle time.Duration) measured {
+func (c *cluster) measureDirect(t testing.TB, w *workload, s strategy, settle time.Duration) measured {
 	t.Helper()
 	m := measured{name: string(s)}
 	path := kubeletConfig(c.config(t, "system:node:"+nodeName, "system:nodes", agent))
@@ -114,7 +114,7 @@ func (c *cluster) measureDirect(t *testing.T, w *workload, s strategy, settle ti
 	return m
 }
 
-func (c *cluster) measureGuarded(t *testing.T, w *workload, settings config.Proxy, settle time.Duration) measured {
+func (c *cluster) measureGuarded(t testing.TB, w *workload, settings config.Proxy, settle time.Duration) measured {
 	t.Helper()
 	m := measured{name: "guarded"}
 	p := c.proxy(t, settings)
@@ -139,13 +139,13 @@ func (c *cluster) measureGuarded(t *testing.T, w *workload, settings config.Prox
 	return m
 }
 
-func (c *cluster) counted(t *testing.T, from mark, w *workload) counts {
+func (c *cluster) counted(t testing.TB, from mark, w *workload) counts {
 	t.Helper()
 	return count(c.since(t, from), w.immutable, c.etcdReads(t)-from.etcdReads)
 }
 
 // check holds a guarded run against the guard's promises.
-func (m measured) check(t *testing.T, w *workload, watched int) {
+func (m measured) check(t testing.TB, w *workload, watched int) {
 	t.Helper()
 	settings := config.Default().Proxy
 	if m.start.immutableWatches+m.restart.immutableWatches != 0 {

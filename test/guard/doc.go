@@ -11,8 +11,12 @@
 //	proxy_test.go     the guard behind mTLS and HTTP/2, and its pass-through
 //	count_test.go     counts with and without, for both ways to begin a watch
 //	turns_test.go     first reads, by turns with and without
+//	arrival_test.go   first reads of pods that come one by one
+//	trace_test.go     what first reads wait for
 //	change_test.go    how fast changes arrive
 //	agree_test.go     two kubelets over generated histories
+//	bench_*_test.go   what the guard costs and saves (make bench-guard)
+//	process_test.go   the real program as a process, for the benchmarks
 //
 // The package exists for its tests only. The components come from the cache that
 // the box fills ("make prepare"):

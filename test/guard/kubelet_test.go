@@ -22,6 +22,7 @@ const agent = "kubelet/v1.37.2 (linux/amd64) kubernetes/test"
 type kubelet struct {
 	secrets    secret.Manager
 	configMaps configmap.Manager
+	trace      *trace // of first reads; may be nil
 }
 
 // strategy is configMapAndSecretChangeDetectionStrategy.
@@ -41,10 +42,10 @@ func kubeletConfig(c *rest.Config) *rest.Config {
 	return c
 }
 
-// node is a client as the node, of whose requests nothing is counted.
-func (c *cluster) node(t *testing.T) *kubernetes.Clientset {
+// node is a client as a node, of whose requests nothing is counted.
+func (c *cluster) node(t testing.TB, name string) *kubernetes.Clientset {
 	t.Helper()
-	config := c.config(t, "system:node:"+nodeName, "system:nodes", "look")
+	config := c.config(t, "system:node:"+name, "system:nodes", "look")
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -53,7 +54,7 @@ func (c *cluster) node(t *testing.T) *kubernetes.Clientset {
 	return client
 }
 
-func newKubelet(t *testing.T, c *rest.Config, s strategy) *kubelet {
+func newKubelet(t testing.TB, c *rest.Config, s strategy) *kubelet {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(c)
 	if err != nil {
@@ -69,11 +70,11 @@ func newKubelet(t *testing.T, c *rest.Config, s strategy) *kubelet {
 	noTTL := func() (time.Duration, bool) { return 0, false }
 	switch s {
 	case byCache:
-		return &kubelet{secret.NewCachingSecretManager(client, noTTL), configmap.NewCachingConfigMapManager(client, noTTL)}
+		return &kubelet{secrets: secret.NewCachingSecretManager(client, noTTL), configMaps: configmap.NewCachingConfigMapManager(client, noTTL)}
 	case byGet:
-		return &kubelet{secret.NewSimpleSecretManager(client), configmap.NewSimpleConfigMapManager(client)}
+		return &kubelet{secrets: secret.NewSimpleSecretManager(client), configMaps: configmap.NewSimpleConfigMapManager(client)}
 	}
-	return &kubelet{secret.NewWatchingSecretManager(client, time.Minute), configmap.NewWatchingConfigMapManager(client, time.Minute)}
+	return &kubelet{secrets: secret.NewWatchingSecretManager(client, time.Minute), configMaps: configmap.NewWatchingConfigMapManager(client, time.Minute)}
 }
 
 func (k *kubelet) register(pod *corev1.Pod) {
@@ -111,58 +112,96 @@ type mounted struct {
 	missed int // first reads without an answer within the kubelet's second
 	all    time.Duration
 	p99    time.Duration // of first reads that were answered
-	first  []error
+	errs   []error
 }
 
-// start registers all pods and mounts all of their volumes, everything at once,
-// each again after the kubelet's own waits until it is there:
-// pkg/util/goroutinemap/exponentialbackoff, v1.37.
-func (k *kubelet) start(t *testing.T, w *workload) mounted {
+// start registers all pods and mounts all of their volumes, everything at once.
+func (k *kubelet) start(t testing.TB, w *workload) mounted {
 	t.Helper()
-	began := time.Now()
-	var mu sync.Mutex
-	var m mounted
-	var took []time.Duration
-	var wg sync.WaitGroup
-	for _, p := range w.pods {
-		k.register(p.pod)
-		for _, r := range p.refs {
-			wg.Go(func() {
-				wait := 500 * time.Millisecond
-				for attempt := 0; ; attempt++ {
-					at := time.Now()
-					data, err := k.get(r)
-					mu.Lock()
-					if attempt == 0 {
-						m.reads++
-						took = append(took, time.Since(at))
-						if err != nil {
-							m.missed++
-							m.first = append(m.first, err)
-						}
-					}
-					mu.Unlock()
-					if err == nil {
-						if data == "" {
-							t.Errorf("%s holds nothing", r.key())
-						}
-						return
-					}
-					if apierrors.IsForbidden(err) || time.Since(began) > 5*time.Minute {
-						t.Errorf("%s: %v", r.key(), err)
-						return
-					}
-					time.Sleep(wait)
-					wait = min(2*wait, 2*time.Minute)
-				}
-			})
-		}
-	}
-	wg.Wait()
-	m.all = time.Since(began)
-	slices.Sort(took)
-	m.p99 = took[len(took)*99/100]
-	return m
+	return k.arrive(t, w.pods, len(w.pods), 0)
 }
 
-func (m mounted) err() error { return errors.Join(m.first[:min(3, len(m.first))]...) }
+// arrive has pods come one by one, apart, of which so many are mounted side by
+// side: all volumes of a pod at once, each again after the kubelet's own waits
+// until it is there, pkg/util/goroutinemap/exponentialbackoff, v1.37.
+func (k *kubelet) arrive(t testing.TB, pods []podLoad, parallel int, apart time.Duration) mounted {
+	t.Helper()
+	m := mounting{kubelet: k, TB: t, began: time.Now()}
+	places := make(chan struct{}, parallel)
+	var all sync.WaitGroup
+	for i, p := range pods {
+		time.Sleep(time.Until(m.began.Add(time.Duration(i) * apart)))
+		places <- struct{}{}
+		k.register(p.pod)
+		var volumes sync.WaitGroup
+		for _, r := range p.refs {
+			volumes.Go(func() { m.mount(r) })
+		}
+		all.Go(func() {
+			volumes.Wait()
+			<-places
+		})
+	}
+	all.Wait()
+	m.all = time.Since(m.began)
+	slices.Sort(m.took)
+	m.p99 = m.took[len(m.took)*99/100]
+	return m.mounted
+}
+
+// mounting is mounts under way.
+type mounting struct {
+	*kubelet
+	testing.TB
+	began time.Time
+
+	mu sync.Mutex // guards all below
+	mounted
+	took []time.Duration
+}
+
+func (m *mounting) mount(r reference) {
+	wait := 500 * time.Millisecond
+	for attempt := 0; ; attempt++ {
+		at := time.Now()
+		if attempt == 0 {
+			m.trace.note(r.key(), func(p *path) *time.Time { return &p.begun })
+		}
+		data, err := m.get(r)
+		if attempt == 0 {
+			m.trace.note(r.key(), func(p *path) *time.Time {
+				if err != nil {
+					return &p.missed
+				}
+				return &p.taken
+			})
+			m.first(time.Since(at), err)
+		}
+		if err == nil {
+			if data == "" {
+				m.Errorf("%s holds nothing", r.key())
+			}
+			return
+		}
+		if apierrors.IsForbidden(err) || time.Since(m.began) > 5*time.Minute {
+			m.Errorf("%s: %v", r.key(), err)
+			return
+		}
+		time.Sleep(wait)
+		wait = min(2*wait, 2*time.Minute)
+	}
+}
+
+// first counts a first read.
+func (m *mounting) first(took time.Duration, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads++
+	m.took = append(m.took, took)
+	if err != nil {
+		m.missed++
+		m.errs = append(m.errs, err)
+	}
+}
+
+func (m mounted) err() error { return errors.Join(m.errs[:min(3, len(m.errs))]...) }

@@ -27,9 +27,15 @@ type proxy struct {
 	end  func()
 }
 
-func (c *cluster) proxy(t *testing.T, settings config.Proxy) *proxy {
+func (c *cluster) proxy(t testing.TB, settings config.Proxy) *proxy {
 	t.Helper()
-	node := c.ca.issue(t, "system:node:"+nodeName, "system:nodes").tls(t)
+	return c.proxyOf(t, nodeName, settings, nil)
+}
+
+// proxyOf is a node's. A trace, if there is one, is told of every request.
+func (c *cluster) proxyOf(t testing.TB, name string, settings config.Proxy, seen *trace) *proxy {
+	t.Helper()
+	node := c.ca.issue(t, "system:node:"+name, "system:nodes").tls(t)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	transport := &http.Transport{
@@ -43,9 +49,9 @@ func (c *cluster) proxy(t *testing.T, settings config.Proxy) *proxy {
 	through := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(server) }}
 	p.Guard = immutable.New(immutable.Options{
 		Config: settings,
-		Upstream: immutable.FromClient(upstream.New(upstream.Options{
+		Upstream: seen.upstream(immutable.FromClient(upstream.New(upstream.Options{
 			HTTP: &http.Client{Transport: transport}, Server: server, Version: "test", MaxObjectBytes: settings.MaxObjectBytes.Bytes(),
-		})),
+		}))),
 		PassThrough: through,
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +60,7 @@ func (c *cluster) proxy(t *testing.T, settings config.Proxy) *proxy {
 	}
 	p.host = listener.Addr().String()
 	front := &http.Server{
-		Handler: p.Guard,
+		Handler: seen.front(p.Guard),
 		TLSConfig: &tls.Config{
 			Certificates: []tls.Certificate{c.ca.issue(t, "proxy", "").tls(t)},
 			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: c.ca.pool(), MinVersion: tls.VersionTLS12,

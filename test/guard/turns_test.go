@@ -22,19 +22,22 @@ func TestFirstReadsInTurns(t *testing.T) {
 	var all [2]time.Duration
 	for range 3 {
 		for guarded := range 2 {
-			path := kubeletConfig(c.config(t, "system:node:"+nodeName, "system:nodes", agent))
+			seen := newTrace()
+			path := seen.client(kubeletConfig(c.config(t, "system:node:"+nodeName, "system:nodes", agent)))
 			name := "direct "
 			var p *proxy
 			if guarded == 1 {
-				name, p = "guarded", c.proxy(t, settings)
+				name, p = "guarded", c.proxyOf(t, nodeName, settings, seen)
 				path = p.config(path)
 			}
 			k := newKubelet(t, path, byWatch)
+			k.trace = seen
 			before := c.mark(t)
 			m := k.start(t, w)
 			missed[guarded] += m.missed
 			all[guarded] += m.all
 			t.Logf("%s %v; %d of %d first reads missed 1 s, p99 %v, all read after %v", name, c.counted(t, before, w), m.missed, m.reads, round(m.p99), round(m.all))
+			seen.explain(guarded == 1).print(t, name)
 			k.stop(w)
 			if p != nil {
 				t.Logf("guarded %v", p.counted())

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ type load struct {
 	immutable  int // Secrets in all, each of one pod
 	mutable    int // ConfigMaps in all, each of one pod
 	families   []string
+	bytes      int // of each object, at least; 0 for few
 }
 
 // reference is an object that a pod mounts.
@@ -50,10 +52,10 @@ type workload struct {
 
 // create makes a load's objects and its pods, bound to the node, and waits until
 // the node authorizer knows the last one.
-func (c *cluster) create(t *testing.T, l load) *workload {
+func (c *cluster) create(t testing.TB, l load) *workload {
 	t.Helper()
 	w := &workload{immutable: map[string]bool{}, pods: make([]podLoad, l.pods)}
-	var work []func(context.Context) error
+	var makers []work
 	create := func(r reference) {
 		w.objects++
 		if r.immutable {
@@ -61,7 +63,9 @@ func (c *cluster) create(t *testing.T, l load) *workload {
 		} else {
 			w.mutable++
 		}
-		work = append(work, func(ctx context.Context) error { return c.put(ctx, r, r.name, r.immutable) })
+		makers = append(makers, func(ctx context.Context) error {
+			return c.put(ctx, r, r.name+strings.Repeat(".", l.bytes), r.immutable)
+		})
 	}
 	for n := range l.namespaces {
 		namespace := fmt.Sprint("ns-", n)
@@ -88,23 +92,25 @@ func (c *cluster) create(t *testing.T, l load) *workload {
 		create(r)
 		w.pods[i%l.pods].refs = append(w.pods[i%l.pods].refs, r)
 	}
-	parallel(t, 8, work)
-	work = nil
+	parallel(t, 8, makers)
+	makers = nil
 	for i := range w.pods {
-		work = append(work, func(ctx context.Context) error {
-			created, err := c.admin.CoreV1().Pods(namespaceOf(i)).Create(ctx, newPod(fmt.Sprint("pod-", i), namespaceOf(i), w.pods[i].refs), metav1.CreateOptions{})
-			w.pods[i].pod = created
-			return err
-		})
+		makers = append(makers, c.makePod(newPod(fmt.Sprint("pod-", i), namespaceOf(i), w.pods[i].refs), &w.pods[i].pod))
 	}
-	parallel(t, 8, work)
-	node := c.node(t)
-	last := w.pods[l.pods-1].refs
+	parallel(t, 8, makers)
+	c.known(t, nodeName, w)
+	return w
+}
+
+// known waits until the node authorizer knows the last of a node's pods.
+func (c *cluster) known(t testing.TB, name string, w *workload) {
+	t.Helper()
+	node := c.node(t, name)
+	last := w.pods[len(w.pods)-1].refs
 	until(t, 10*time.Second, "the node authorizer to know the pods", func() bool {
 		return read(t.Context(), node, last[len(last)-1]) == nil
 	})
 	c.own = c.allOpen(t)
-	return w
 }
 
 func newPod(name, namespace string, refs []reference) *corev1.Pod {
@@ -139,10 +145,24 @@ func read(ctx context.Context, client kubernetes.Interface, r reference) error {
 	return err
 }
 
+// work is one thing to do at the API server.
+type work func(context.Context) error
+
+// makePod creates a pod, and keeps what the API server made of it.
+func (c *cluster) makePod(pod *corev1.Pod, created **corev1.Pod) work {
+	return func(ctx context.Context) error {
+		got, err := c.admin.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+		if created != nil {
+			*created = got
+		}
+		return err
+	}
+}
+
 // parallel does work, n at a time.
-func parallel(t *testing.T, n int, work []func(context.Context) error) {
+func parallel(t testing.TB, n int, todo []work) {
 	t.Helper()
-	next := make(chan func(context.Context) error)
+	next := make(chan work)
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
@@ -153,7 +173,7 @@ func parallel(t *testing.T, n int, work []func(context.Context) error) {
 			}
 		})
 	}
-	for _, f := range work {
+	for _, f := range todo {
 		next <- f
 	}
 	close(next)
