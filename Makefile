@@ -16,7 +16,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build image test-image build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
+.PHONY: help build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,11 @@ build: ## build the programs into _output/
 	$(BUILD) -o $(OUT)/nodekeeper-hook ./cmd/hook
 	$(BUILD) -o $(OUT)/nodekeeper-promote ./cmd/promote
 	$(BUILD) -o $(OUT)/kubectl-nodekeeper ./cmd/kubectl-nodekeeper
+
+machineconfig: ## MachineConfigs for a pool into _output/machineconfig/ROLE (ROLE= IMAGE= FEATURES=restart,logs STEP=install RENDER=more flags)
+	@rm -rf $(OUT)/machineconfig/.new
+	@$(GO) run ./cmd/nodekeeper render --role='$(ROLE)' --image='$(IMAGE)' $(if $(FEATURES),--features='$(FEATURES)') $(if $(STEP),--step='$(STEP)') $(RENDER) -o $(OUT)/machineconfig/.new >/dev/null
+	@rm -rf '$(OUT)/machineconfig/$(ROLE)' && mv $(OUT)/machineconfig/.new '$(OUT)/machineconfig/$(ROLE)' && echo '$(OUT)/machineconfig/$(ROLE)/README.md'
 
 build-plugin: $(PLUGINS) ## build the plugin of oc for linux, darwin and windows into _output/
 
@@ -39,6 +44,9 @@ demo: build ## reproduce the original bug on a real node and repair it (DEMO=los
 
 image: ## the OCI image for linux/amd64 and linux/arm64 into _output/image (the same source: the same digest)
 	cd tools/image && GOWORK=off $(GO) run . build -version '$(VERSION)' -out $(CURDIR)/$(OUT)
+
+packages: ## the .deb and .rpm of a node without a machine config operator into _output/packages
+	cd tools/image && GOWORK=off $(GO) run . packages -version '$(VERSION)' -out $(CURDIR)/$(OUT)
 
 test-image: ## the image and the packages: what is in them, and that two builds are one
 	cd tools/image && GOWORK=off $(GO) test -timeout 15m ./...
@@ -54,6 +62,9 @@ test-differential: ## the restart rules against the kubelet's own functions
 test-guard: prepare ## the watch guard and the promoter against a real API server, with the kubelet's own managers
 	cd test/guard && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -short -v ./...
 	cd test/promote && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -v ./...
+
+test-machineconfig: ## the MachineConfigs by Butane, Ignition and systemd
+	cd test/machineconfig && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath ./...
 
 test-box: prepare ## unit tests of the node in a box, and one box booted
 	cd test && $(GO) test ./node/...

@@ -2,20 +2,13 @@ package oci
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"io"
-	"os"
-	"path"
 	"path/filepath"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/nodekeeper/nodekeeper/tools/image/licence"
+	"github.com/nodekeeper/nodekeeper/tools/image/content"
 	"github.com/nodekeeper/nodekeeper/tools/image/program"
-	"github.com/nodekeeper/nodekeeper/tools/image/sbom"
 )
 
 // Build is what an image is made from. The same build makes the same digest,
@@ -43,48 +36,30 @@ type Image struct {
 	SBOM []byte
 }
 
-// linked is a compiled program and what is known of it.
-type linked struct {
-	file
-	sbom.Part
-}
-
 // Images compiles the programs into the directory work, which must exist, and
 // puts the images together. The layers are read from there until the images are
 // written.
 func (b Build) Images(ctx context.Context, work string) ([]Image, error) {
-	cache, err := b.cache(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var plugins []linked
+	var plugins []content.Program
 	for _, on := range b.PluginPlatforms {
 		name := "plugins/" + b.Plugin.Name + "-" + on.OS + "-" + on.Architecture
 		if on.OS == "windows" {
 			name += ".exe"
 		}
-		l, err := b.compile(ctx, b.Plugin, on, work, name)
+		p, err := content.Compile(ctx, b.Source, b.Plugin, on, work, name)
 		if err != nil {
 			return nil, err
 		}
-		plugins = append(plugins, l)
+		plugins = append(plugins, p)
 	}
 	// The same layer for all platforms.
-	shared, err := layer(filepath.Join(work, "plugins.tar.gz"), files(plugins), b.Time)
+	shared, err := layer(filepath.Join(work, "plugins.tar.gz"), programs(plugins), b.Time)
 	if err != nil {
 		return nil, err
 	}
 	var out []Image
 	for _, on := range b.Platforms {
-		var own []linked
-		for _, p := range b.Programs {
-			l, err := b.compile(ctx, p, on, work, p.Name)
-			if err != nil {
-				return nil, err
-			}
-			own = append(own, l)
-		}
-		i, err := b.image(cache, on, work, own, plugins, shared)
+		i, err := b.image(ctx, on, work, plugins, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -93,103 +68,43 @@ func (b Build) Images(ctx context.Context, work string) ([]Image, error) {
 	return out, nil
 }
 
-func (b Build) cache(ctx context.Context) (licence.Cache, error) {
-	modules, err := b.Source.Setting(ctx, "GOMODCACHE")
-	if err != nil {
-		return licence.Cache{}, err
-	}
-	root, err := b.Source.Setting(ctx, "GOROOT")
-	return licence.Cache{Modules: modules, Root: root}, err
-}
-
-func (b Build) compile(ctx context.Context, p program.Program, on program.Platform, work, name string) (linked, error) {
-	at := filepath.Join(work, on.OS+"-"+on.Architecture+"-"+filepath.Base(name))
-	if err := b.Source.Compile(ctx, p, on, at); err != nil {
-		return linked{}, err
-	}
-	sum, err := digest(at)
-	if err != nil {
-		return linked{}, err
-	}
-	modules, err := licence.Linked(at)
-	if err != nil {
-		return linked{}, err
-	}
-	return linked{file{name: name, mode: 0o755, source: at}, sbom.Part{Name: "/" + name, SHA256: sum, Modules: modules}}, nil
-}
-
-func digest(path string) (string, error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("take the digest of a program: %w", err)
-	}
-	defer in.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, in); err != nil {
-		return "", fmt.Errorf("take the digest of %s: %w", path, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
 // image is one platform's, of three layers: the programs first, because they are
 // what a node needs.
-func (b Build) image(cache licence.Cache, on program.Platform, work string, own, plugins []linked, shared v1.Layer) (Image, error) {
-	bill := sbom.Bill{Name: "nodekeeper-image-" + on.OS + "-" + on.Architecture, Version: b.Source.Version, Created: b.Time}
-	var modules [][]licence.Module
-	for _, l := range append(own[:len(own):len(own)], plugins...) {
-		bill.Parts = append(bill.Parts, l.Part)
-		modules = append(modules, l.Modules)
-	}
-	texts, licences, err := b.licences(cache, licence.Union(modules...))
-	if err != nil {
-		return Image{}, err
-	}
-	bill.Licences = licences
-	document, err := bill.Document()
-	if err != nil {
-		return Image{}, err
-	}
-	texts = append(texts, file{name: "sbom.spdx.json", mode: 0o644, text: document})
-
-	at := filepath.Join(work, on.OS+"-"+on.Architecture)
-	programs, err := layer(at+"-programs.tar.gz", files(own), b.Time)
-	if err != nil {
-		return Image{}, err
-	}
-	papers, err := layer(at+"-papers.tar.gz", texts, b.Time)
-	if err != nil {
-		return Image{}, err
-	}
-	i, err := b.assemble(on, programs, shared, papers)
-	return Image{on, i, document}, err
-}
-
-// licences are the project's own and those of the modules, and their texts below
-// /licenses.
-func (b Build) licences(cache licence.Cache, modules []licence.Module) ([]file, []licence.Licence, error) {
-	own, err := os.ReadFile(filepath.Join(b.Source.Root, "LICENSE"))
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the project's own licence: %w", err)
-	}
-	texts := []file{{name: "licenses/LICENSE", mode: 0o644, text: own}}
-	var all []licence.Licence
-	for _, m := range modules {
-		l, err := cache.Of(m)
+func (b Build) image(ctx context.Context, on program.Platform, work string, plugins []content.Program, shared v1.Layer) (Image, error) {
+	var own []content.Program
+	for _, p := range b.Programs {
+		c, err := content.Compile(ctx, b.Source, p, on, work, p.Name)
 		if err != nil {
-			return nil, nil, err
+			return Image{}, err
 		}
-		all = append(all, l)
-		for _, t := range l.Texts {
-			texts = append(texts, file{name: path.Join("licenses", m.String(), t.Name), mode: 0o644, text: t.Text})
-		}
+		own = append(own, c)
 	}
-	return texts, all, nil
+	name := "nodekeeper-image-" + on.OS + "-" + on.Architecture
+	papers, err := content.Write(ctx, b.Source, name, b.Time, append(own[:len(own):len(own)], plugins...))
+	if err != nil {
+		return Image{}, err
+	}
+	texts := []file{{name: "sbom.spdx.json", mode: 0o644, text: papers.SBOM}}
+	for name, text := range papers.Licences {
+		texts = append(texts, file{name: "licenses/" + name, mode: 0o644, text: text})
+	}
+	at := filepath.Join(work, name)
+	first, err := layer(at+"-programs.tar.gz", programs(own), b.Time)
+	if err != nil {
+		return Image{}, err
+	}
+	last, err := layer(at+"-papers.tar.gz", texts, b.Time)
+	if err != nil {
+		return Image{}, err
+	}
+	i, err := b.assemble(on, first, shared, last)
+	return Image{on, i, papers.SBOM}, err
 }
 
-func files(of []linked) []file {
+func programs(of []content.Program) []file {
 	out := make([]file, 0, len(of))
-	for _, l := range of {
-		out = append(out, l.file)
+	for _, p := range of {
+		out = append(out, file{name: p.Name, mode: 0o755, source: p.At})
 	}
 	return out
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdxlib"
 
+	"github.com/nodekeeper/nodekeeper/tools/image/content"
 	"github.com/nodekeeper/nodekeeper/tools/image/licence"
 	"github.com/nodekeeper/nodekeeper/tools/image/program"
 )
@@ -268,7 +269,7 @@ func isPushed(t *testing.T, b Build, made []Image) {
 		if err := Archive(path, dir, when); err != nil {
 			t.Fatal(err)
 		}
-		sum, err := digest(path)
+		sum, err := content.Digest(path)
 		if err != nil {
 			t.Fatal(err)
 		}
