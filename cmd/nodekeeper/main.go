@@ -15,6 +15,7 @@
 //	nodekeeper pause, resume           no acts for a while
 //	nodekeeper config print-defaults   the configuration, explained
 //	nodekeeper config check [FILE]     what is wrong in one
+//	nodekeeper render                  the MachineConfigs that bring it onto nodes
 //	nodekeeper version
 //
 // Exit codes:

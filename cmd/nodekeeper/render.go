@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nodekeeper/nodekeeper/internal/cli"
+	"github.com/nodekeeper/nodekeeper/pkg/machineconfig"
+)
+
+const renderHelp = `Write the MachineConfigs that bring nodekeeper onto the nodes of one pool, and what
+goes with them, into an empty directory. Its README.md says what to do with them.
+
+Steps: install; upgrade (another image, forwards or back); inert and then uninstall
+to take nodekeeper off the nodes again.`
+
+func (p *program) render() *cobra.Command {
+	var o machineconfig.Options
+	var features []string
+	var step, settings, dir string
+	var dryRun bool
+	c := &cobra.Command{
+		Use:   "render --role ROLE --image REGISTRY/NAME@sha256:DIGEST -o DIR",
+		Short: "write the MachineConfigs that bring nodekeeper onto nodes",
+		Long:  renderHelp,
+		Args:  cobra.NoArgs,
+	}
+	flags := c.Flags()
+	flags.StringVar(&o.Role, "role", "", "the MachineConfigPool: worker, master, or one of your own")
+	flags.StringVar(&o.Image, "image", "", "nodekeeper's image, by digest")
+	flags.StringSliceVar(&features, "features", []string{"restart", "logs"}, "which of restart, logs and proxy")
+	flags.BoolVar(&dryRun, "dry-run", true, "have the feature restart only say what it would do")
+	flags.StringVar(&settings, "settings", "", "a configuration file for the nodes, in place of what --features and --dry-run say of restart and logs")
+	flags.StringVar(&step, "step", string(machineconfig.Install), "install, upgrade, inert or uninstall")
+	flags.StringVarP(&dir, "output", "o", "", "the directory")
+	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
+		if dir == "" {
+			return cli.Usage(errors.New("which directory? -o DIR"))
+		}
+		o.Step, o.Act = machineconfig.Step(step), !dryRun
+		for _, f := range features {
+			o.Features = append(o.Features, machineconfig.Feature(f))
+		}
+		if settings != "" {
+			text, err := os.ReadFile(settings)
+			if err != nil {
+				return cli.Usage(err)
+			}
+			o.Settings = text
+		}
+		files, err := machineconfig.Render(o)
+		if err != nil {
+			return cli.Usage(err)
+		}
+		if err := writeTree(dir, files); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.out, "%s: %d files; how to go on: %s\n", dir, len(files), filepath.Join(dir, "README.md"))
+		return err
+	})
+	return c
+}
+
+// writeTree fills an empty directory: what an earlier call left there would be
+// applied to the cluster with the rest.
+func writeTree(dir string, files []machineconfig.File) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case len(entries) > 0:
+		return cli.Usage(fmt.Errorf("%s is not empty: name another directory, or remove it", dir))
+	}
+	for _, file := range files {
+		path := filepath.Join(dir, filepath.FromSlash(file.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, file.Content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/nodekeeper/nodekeeper/internal/cli"
+)
+
+const renderImage = "registry.example.com/nodekeeper@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+func TestRenderWritesATree(t *testing.T) {
+	s := stage(t)
+	dir := filepath.Join(t.TempDir(), "new", "worker")
+	code, out, stderr := s.call("render", "--role", "worker", "--image", renderImage, "--features", "restart,proxy", "--dry-run=false", "-o", dir)
+	if code != cli.ExitOK || stderr != "" || !strings.HasSuffix(out, "README.md\n") {
+		t.Fatalf("code %d, %q, %q", code, out, stderr)
+	}
+	for _, name := range []string{"README.md", "machineconfigs/99-worker-nodekeeper.yaml", "machineconfigs/99-worker-nodekeeper-proxy.yaml", "openshift/99-worker-nodekeeper-config.yaml"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	settings, err := os.ReadFile(filepath.Join(dir, "butane/99-worker-nodekeeper-config.bu"))
+	if err != nil || !strings.Contains(string(settings), "dryRun: false") || !strings.Contains(string(settings), "enabled: false") {
+		t.Errorf("%v: %s", err, settings)
+	}
+}
+
+func TestRenderTakesSettingsAsTheyAre(t *testing.T) {
+	s := stage(t)
+	file, dir := filepath.Join(t.TempDir(), "settings"), t.TempDir()
+	s.write(file, "apiVersion: nodekeeper.io/v1alpha1\nkind: Configuration\ninterval: 7s\n")
+	if code, _, stderr := s.call("render", "--role", "worker", "--image", renderImage, "--settings", file, "-o", dir); code != cli.ExitOK {
+		t.Fatalf("code %d, %q", code, stderr)
+	}
+	settings, err := os.ReadFile(filepath.Join(dir, "butane/99-worker-nodekeeper-config.bu"))
+	if err != nil || !strings.Contains(string(settings), "interval: 7s\n") || strings.Contains(string(settings), "dryRun") {
+		t.Errorf("%v: %s", err, settings)
+	}
+}
+
+func TestRenderRefusesBadUsageWithOneLine(t *testing.T) {
+	s := stage(t)
+	full := t.TempDir()
+	s.write(filepath.Join(full, "old.yaml"), "")
+	good := []string{"render", "--role=worker", "--image=" + renderImage, "-o", filepath.Join(t.TempDir(), "out")}
+	for _, more := range []string{
+		"--role=", "--role=Worker", "--image=", "--image=x:latest", "--features=all", "--step=now", "--settings=/nowhere",
+		"--features=logs --dry-run=false", "--output=", "-o=" + full, "more",
+	} {
+		code, out, stderr := s.call(append(good, strings.Fields(more)...)...)
+		if code != cli.ExitUsage || out != "" || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %q, %q", more, code, out, stderr)
+		}
+	}
+	if entries, _ := os.ReadDir(full); len(entries) != 1 {
+		t.Errorf("%d files beside the old one", len(entries)-1)
+	}
+}
+
+// The installer on the nodes reads it.
+func TestTheVersionIsAFlagToo(t *testing.T) {
+	s := stage(t)
+	if code, out, _ := s.bare("--version"); code != cli.ExitOK || out != "nodekeeper version "+versionText()+"\n" {
+		t.Errorf("code %d, %q", code, out)
+	}
+}
