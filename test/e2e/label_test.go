@@ -10,16 +10,19 @@ import (
 
 // Labels, as in Kubernetes' e2e_node.
 const (
-	slow       = "Slow"            // more than five minutes
-	serial     = "Serial"          // changes the machine: nothing may run beside it
-	disruptive = "Disruptive"      // breaks the node's services
-	repair     = "Feature:Restart" // an act is expected
-	quiet      = "Feature:Quiet"   // no act is allowed
-	records    = "Feature:Records" // crash records are expected
-	guard      = "Feature:Guard"   // the kubelet goes through the watch guard
+	slow       = "Slow"             // more than five minutes
+	serial     = "Serial"           // changes the machine: nothing may run beside it
+	disruptive = "Disruptive"       // breaks the node's services
+	repair     = "Feature:Restart"  // an act is expected
+	quiet      = "Feature:Quiet"    // no act is allowed
+	records    = "Feature:Records"  // crash records are expected
+	guard      = "Feature:Guard"    // the kubelet goes through the watch guard
+	delivery   = "Feature:Delivery" // all comes by MachineConfigs
 )
 
 var labelFilter = flag.String("label-filter", "!"+slow, "run tests whose labels match, in ginkgo's syntax")
+
+var deliver = flag.Bool("delivered", false, "install the agent by rendered MachineConfigs, out of an image")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -58,12 +58,16 @@ func stage(t *testing.T, options node.Options) *scene {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
 	t.Cleanup(cancel)
+	options.OpenShift = options.OpenShift || *deliver
 	box, err := node.Start(ctx, options)
 	if err != nil {
 		t.Fatalf("box: %v", err)
 	}
 	s := &scene{T: t, on: box, box: box, ctx: ctx, began: time.Now()}
 	s.clear()
+	if *deliver {
+		s.on = delivered{box, join(s)}
+	}
 	return s
 }
 

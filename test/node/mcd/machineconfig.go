@@ -206,3 +206,30 @@ func put[T any](list []T, item T, same func(T) bool) []T {
 	}
 	return append(list, item)
 }
+
+// SetFile replaces the content of a file that the configuration has, as an
+// admin does who edits it, and tells whether it has it.
+func (m *MachineConfig) SetFile(path string, content []byte) bool {
+	for i, file := range m.Spec.Config.Storage.Files {
+		if file.Path == path {
+			source := "data:;base64," + base64.StdEncoding.EncodeToString(content)
+			// A copy: other configurations may share the list.
+			m.Spec.Config.Storage.Files = slices.Clone(m.Spec.Config.Storage.Files)
+			m.Spec.Config.Storage.Files[i].Contents = resource{Source: source}
+			return true
+		}
+	}
+	return false
+}
+
+// SetUnit replaces the contents of a unit that the configuration has.
+func (m *MachineConfig) SetUnit(name, contents string) bool {
+	for i, unit := range m.Spec.Config.Systemd.Units {
+		if unit.Name == name {
+			m.Spec.Config.Systemd.Units = slices.Clone(m.Spec.Config.Systemd.Units)
+			m.Spec.Config.Systemd.Units[i].Contents = contents
+			return true
+		}
+	}
+	return false
+}
