@@ -7,6 +7,7 @@
 //	nodekeeper crashes                 which containers ended, when and how
 //	nodekeeper logs NAMESPACE/POD      the log of one, of one that ended too
 //	nodekeeper export -o FILE.tgz      all that is kept of them, to pass on
+//	nodekeeper report -o FILE.html     one page of what happened
 //	nodekeeper hold, release ID        keep a record for as long as it takes
 //	nodekeeper hook check              the OCI hook: install, uninstall, check
 //	nodekeeper audit                   what the kubelet asks of the API server
