@@ -17,6 +17,7 @@
 //	nodekeeper config print-defaults   the configuration, explained
 //	nodekeeper config check [FILE]     what is wrong in one
 //	nodekeeper render                  the MachineConfigs that bring it onto nodes
+//	nodekeeper install --host DIR      the agent onto a node from a container, for a trial
 //	nodekeeper version
 //
 // Exit codes:

@@ -1,0 +1,153 @@
+package hostinstall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/internal/statefile"
+	"github.com/nodekeeper/nodekeeper/packaging"
+	"github.com/nodekeeper/nodekeeper/packaging/nfpm"
+)
+
+// The names on the node.
+const (
+	agent    = "nodekeeper.service"
+	socket   = "nodekeeper.socket"
+	units    = "/etc/systemd/system"
+	programs = "/usr/local/bin"
+	settings = "/etc/nodekeeper/config.yaml"
+	state    = "/var/lib/nodekeeper"
+	// machineConfig is there where a MachineConfig installs.
+	machineConfig = "/etc/nodekeeper/image"
+)
+
+// Systemd is the part of a node's service manager that is used.
+type Systemd interface {
+	// Reload has the unit files read again.
+	Reload(ctx context.Context) error
+	// Source is the file of a unit; empty for none.
+	Source(ctx context.Context, unit string) (string, error)
+	// State is "active", "activating", "failed", "inactive", ...
+	State(ctx context.Context, unit string) (string, error)
+	// Restart and Stop return before that is done.
+	Restart(ctx context.Context, unit string) error
+	Stop(ctx context.Context, unit string) error
+	// Enable and Disable are for the next boots.
+	Enable(ctx context.Context, unit string) error
+	Disable(ctx context.Context, unit string) error
+}
+
+// Host is a node.
+type Host struct {
+	// Root is where its directories are, Programs where the new programs are.
+	Root, Programs string
+	Systemd        Systemd
+	// Say takes a line about each change.
+	Say func(line string)
+	// Patience bounds the wait for the agent to begin or end; Pause is the time
+	// between two looks at it.
+	Patience, Pause time.Duration
+}
+
+func (h Host) path(name string) string { return filepath.Join(h.Root, name) }
+
+// mine is an error where something else has brought the agent.
+func (h Host) mine(ctx context.Context) error {
+	if _, err := os.Lstat(h.path(machineConfig)); err == nil {
+		return fmt.Errorf("a MachineConfig has brought nodekeeper to this node (%s): nothing is changed", machineConfig)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for a MachineConfig's nodekeeper: %w", err)
+	}
+	source, err := h.Systemd.Source(ctx, agent)
+	if err != nil {
+		return fmt.Errorf("ask systemd for %s: %w", agent, err)
+	}
+	if source != "" && source != units+"/"+agent {
+		return fmt.Errorf("something else has brought nodekeeper to this node (%s): nothing is changed", source)
+	}
+	return nil
+}
+
+// texts are the files that are the same on every node, in the order in which they
+// are written.
+func texts() []text {
+	return []text{
+		{units + "/" + agent, []byte(packaging.AgentUnit)},
+		{units + "/" + socket, []byte(packaging.AgentSocket)},
+		{units + "/" + agent + ".d/settings.conf", nfpm.Condition},
+	}
+}
+
+type text struct {
+	name    string
+	content []byte
+}
+
+// names of the programs: the hook's first, because the agent that is new may ask
+// more of it than the one that is old.
+func names() []string {
+	return []string{programs + "/nodekeeper-hook", programs + "/nodekeeper"}
+}
+
+// put makes a file what it should be, and tells whether it was not. Who reads it
+// meanwhile sees the old one or the new one.
+func (h Host) put(name string, content []byte, mode fs.FileMode) (bool, error) {
+	path := h.path(name)
+	if info, err := os.Lstat(path); err == nil && info.Mode() == mode {
+		old, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(old, content) {
+			return false, nil
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return false, fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := statefile.Replace(path, content, mode, true); err != nil {
+		return false, fmt.Errorf("write %s: %w", name, err)
+	}
+	h.Say("written: " + name)
+	return true, nil
+}
+
+// remove removes a file or an empty directory, which need not be there. What an
+// admin has put into the directory stays.
+func (h Host) remove(name string) error {
+	err := os.Remove(h.path(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTEMPTY):
+		return nil
+	case err != nil:
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	h.Say("removed: " + name)
+	return nil
+}
+
+// become waits until the agent is in one of these states.
+func (h Host) become(ctx context.Context, wanted ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, h.Patience)
+	defer cancel()
+	for {
+		is, err := h.Systemd.State(ctx, agent)
+		if err != nil {
+			return fmt.Errorf("ask systemd for %s: %w", agent, err)
+		}
+		for _, w := range wanted {
+			if is == w {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is %s instead of %s after %s: see journalctl -u %s on the node", agent, is, wanted[0], h.Patience, agent)
+		case <-time.After(h.Pause):
+		}
+	}
+}
