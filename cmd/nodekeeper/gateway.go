@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,13 +12,15 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/internal/statefile"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/counted"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/front"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/kubeconfig"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/localca"
@@ -101,7 +102,7 @@ func (g *gateway) newLadder(address string) *probe.Ladder {
 		},
 		Answered: g.upstream.Answered,
 		Renew:    g.upstream.Renew,
-		Bypass:   func(on bool) { g.front.Bypass("the proxy found itself sick", on) },
+		Bypass:   func(on bool) { g.front.Bypass(sickReason, on) },
 		Bypassed: g.front.Bypassed,
 		Ready:    g.publish,
 		Notify:   g.notify,
@@ -137,7 +138,7 @@ func (g *gateway) run(ctx context.Context) error {
 	outer.Go(func() { g.upstream.Run(outward) })
 	inner.Go(func() { g.guard.Run(ctx) })
 	inner.Go(func() {
-		front.WatchKillSwitch(ctx, g.killed, func(on bool) { g.front.Bypass("kill switch "+g.killed, on) })
+		front.WatchKillSwitch(ctx, g.killed, func(on bool) { g.front.Bypass(g.killReason(), on) })
 	})
 	inner.Go(func() { g.ladder.Run(ctx) })
 	inner.Go(func() { g.follow(ctx) })
@@ -175,11 +176,7 @@ func (g *gateway) publish() error {
 	return statefile.Replace(g.place.ready, []byte(g.place.address+"\n"), 0o600, false)
 }
 
-const (
-	followInterval = time.Second
-	// statsEvery is in followIntervals.
-	statsEvery = 5
-)
+const followInterval = time.Second
 
 // follow takes over what changes in the kubelet's kubeconfig, and writes what
 // was counted.
@@ -211,7 +208,7 @@ func (g *gateway) follow(ctx context.Context) {
 			}
 			said = text
 		}
-		if turn%statsEvery == 0 {
+		if turn%int(counted.Every/followInterval) == 0 {
 			g.writeStats()
 		}
 		select {
@@ -243,19 +240,20 @@ func sameURL(a, b *url.URL) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.String() == b.String()
 }
 
-// proxyStats is the file stats.json in the proxy's directory.
-type proxyStats struct {
-	Time  time.Time       `json:"time"`
-	Front front.Stats     `json:"front"`
-	Guard immutable.Stats `json:"guard"`
-}
-
 func (g *gateway) writeStats() {
-	data, err := json.Marshal(proxyStats{time.Now(), g.front.Stats(), g.guard.Stats()})
-	if err == nil {
-		err = statefile.Replace(filepath.Join(g.place.dir, "stats.json"), append(data, '\n'), 0o600, false)
+	s := counted.Stats{Time: time.Now(), Front: g.front.Stats(), Guard: g.guard.Stats()}
+	for reason, way := range map[string]counted.Bypass{g.killReason(): counted.KillSwitch, sickReason: counted.Sick} {
+		if strings.Contains(s.Front.Bypassed, reason) {
+			s.Bypass = append(s.Bypass, way)
+		}
 	}
-	if err != nil {
+	slices.Sort(s.Bypass)
+	if err := counted.Write(g.place.dir, s); err != nil {
 		g.log.Debug("write what was counted", "error", err)
 	}
 }
+
+// sickReason and killReason are why connections are passed on unread.
+const sickReason = "the proxy found itself sick"
+
+func (g *gateway) killReason() string { return "kill switch " + g.killed }

@@ -38,7 +38,7 @@ func TestTheRecordRootIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &keeping{log: log, open: func() (*recording, error) {
-		return newRecording(cfg, "node1", nil, stopped{}, func() {}, log)
+		return newRecording(cfg, "node1", nil, stopped{}, func() {}, nil, log)
 	}}
 	if k.try() || !strings.Contains(k.State().Error, cfg.Directories.Log) {
 		t.Fatalf("opened, or not told of: %+v", k.State())
@@ -96,6 +96,19 @@ func TestTheStateOfTheHookIsThatOfNow(t *testing.T) {
 	h.look()
 	if h.state() != working {
 		t.Errorf("installed again: %s", h.state())
+	}
+
+	must(os.Chmod(binary, 0o644))
+	h.look()
+	if _, err := os.Stat(filepath.Join(dir, hooksd.FileName)); err == nil || !strings.Contains(h.state(), "not executable") {
+		t.Errorf("its program cannot run: %s", h.state())
+	}
+	must(os.Chmod(binary, 0o755))
+	h.look()
+	must(os.Truncate(filepath.Join(dir, hooksd.FileName), 0))
+	h.look()
+	if h.state() != working {
+		t.Errorf("its program runs again, its file was damaged: %s", h.state())
 	}
 	if s := newHooked(hooksd.Options{}, errors.New("deaf"), slog.New(slog.DiscardHandler)); s.state() != "deaf" {
 		t.Errorf("nobody listens: %s", s.state())

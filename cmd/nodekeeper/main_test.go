@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +36,7 @@ type running struct {
 	testing.TB
 	command *exec.Cmd
 	run     string
+	address string // of its metrics
 	log     bytes.Buffer
 }
 
@@ -40,7 +44,7 @@ type running struct {
 func startAgent(tb testing.TB, pods int) *running {
 	tb.Helper()
 	dir := tb.TempDir()
-	a := &running{TB: tb, run: filepath.Join(dir, "run")}
+	a := &running{TB: tb, run: filepath.Join(dir, "run"), address: freeAddress(tb)}
 	runtime := critest.Start(tb)
 	manifests := filepath.Join(dir, "manifests")
 	if err := os.Mkdir(manifests, 0o755); err != nil {
@@ -57,7 +61,9 @@ directories: {run: %s/run, state: %s/state, log: %s/log}
 kubelet: {nodeName: n1, staticPodPath: %s, podsAPISocket: %s/none.sock, podsURL: "", healthzURL: "http://127.0.0.1:9/healthz"}
 runtime: {socket: %s}
 restart: {dryRun: true}
-`, dir, dir, dir, manifests, dir, runtime.Socket())
+metrics: {listen: %q}
+announce: {kubeconfig: %s/none}
+`, dir, dir, dir, manifests, dir, runtime.Socket(), a.address, dir)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}
@@ -69,6 +75,32 @@ restart: {dryRun: true}
 	}
 	tb.Cleanup(func() { _ = a.command.Process.Kill() })
 	return a
+}
+
+// freeAddress is one that nothing listens on, for now.
+func freeAddress(tb testing.TB) string {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// get asks the agent's port.
+func (a *running) get(path string) string {
+	a.Helper()
+	r, err := http.Get("http://" + a.address + path)
+	if err != nil {
+		a.Fatalf("%v\n%s", err, a.log.String())
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK {
+		a.Fatalf("%s: %d, %v: %s", path, r.StatusCode, err, text)
+	}
+	return string(text)
 }
 
 func addPod(tb testing.TB, runtime *critest.Server, manifests, name string) {
@@ -120,11 +152,21 @@ func (a *running) stop() {
 func TestRunLooksAndEndsWell(t *testing.T) {
 	a := startAgent(t, 2)
 	s := a.looked(2)
-	a.stop()
+	if text := a.get("/healthz"); text != "ok\n" {
+		t.Errorf("healthz: %q", text)
+	}
+	page := a.get("/metrics")
 	states := map[restartpolicy.State]int{}
 	for _, v := range s.Verdicts {
 		states[v.State]++
 	}
+	for _, line := range []string{fmt.Sprintf(`nodekeeper_containers{verdict="healthy"} %d`, states[restartpolicy.Healthy]), "nodekeeper_dry_run 1", `nodekeeper_source_up{source="runtime"} 1`,
+		"nodekeeper_records 0", `nodekeeper_acts_total{step="stop-container",result="dry-run"} 0`} {
+		if !strings.Contains(page, "\n"+line+"\n") {
+			t.Errorf("no line %q in\n%s", line, page)
+		}
+	}
+	a.stop()
 	if states[restartpolicy.Healthy] < 6 || s.Node.Runtime.Name != "cri-o" || s.Node.Manifests.Pods != 2 || !s.Agent.DryRun {
 		t.Errorf("%+v\n%s", s, a.log.String())
 	}
@@ -137,6 +179,7 @@ func TestRunLooksAndEndsWell(t *testing.T) {
 func BenchmarkAgent(b *testing.B) {
 	a := startAgent(b, 110)
 	a.looked(10)
+	a.get("/metrics")
 	b.ReportMetric(float64(a.resident())/1024, "MiB-resident")
 	b.ReportMetric(0, "ns/op")
 	a.stop()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/counted"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/front"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/kubeconfig"
 )
@@ -96,7 +97,7 @@ type proxyPlace struct {
 }
 
 func placeOf(cfg config.Configuration, address string) proxyPlace {
-	dir := filepath.Join(cfg.Directories.Run, "proxy")
+	dir := counted.Dir(cfg.Directories.Run)
 	return proxyPlace{source: cfg.Proxy.Kubeconfig, derived: cfg.Proxy.Derived, dir: dir, ready: filepath.Join(dir, "ready"), address: address}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nodekeeper/nodekeeper/internal/cli"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/counted"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/pkitest"
 )
 
@@ -237,9 +238,8 @@ func TestTheProxyServesFromReadyToStop(t *testing.T) {
 	}
 	status := func(text string) func() bool {
 		return func() bool {
-			data, err := os.ReadFile(filepath.Join(g.run, "proxy", "stats.json"))
-			var s proxyStats
-			return err == nil && json.Unmarshal(data, &s) == nil && strings.Contains(s.Front.Bypassed, text) && s.Front.Passed > 0
+			s, _, err := counted.Read(counted.Dir(g.run))
+			return err == nil && strings.Contains(s.Front.Bypassed, text) && s.Front.Passed > 0 && slices.Equal(s.Bypass, []counted.Bypass{counted.KillSwitch})
 		}
 	}
 	// The kill switch needs nothing of the kubelet.

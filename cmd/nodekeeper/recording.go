@@ -9,6 +9,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
@@ -20,6 +21,7 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/server"
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/spool"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/node/cri"
 )
@@ -34,6 +36,7 @@ type recording struct {
 	listener net.Listener // nil if there is none: see hook
 	spool    *spool.Spool
 	nri      *nri.Source // nil if it is not wanted
+	events   map[lifecycle.Source]*atomic.Int64
 	hook     *hooked
 	poke     func()
 	log      *slog.Logger
@@ -42,16 +45,17 @@ type recording struct {
 // newRecording opens the record root, listens for the hook and installs it. A
 // part that fails is told in the status and in the log; the rest works without
 // it. It may be called again after an error.
-func newRecording(cfg config.Configuration, nodeName string, runtime *cri.Client, clock node.Clock, poke func(), log *slog.Logger) (*recording, error) {
+func newRecording(cfg config.Configuration, nodeName string, runtime *cri.Client, clock node.Clock, poke func(), crashed func(record.Entry), log *slog.Logger) (*recording, error) {
 	keeper, err := logretention.New(logretention.Options{
 		Config: cfg.Logs, Root: cfg.Directories.Log, Node: nodeName, Clock: clock,
 		Status:  func(ctx context.Context, id string) (node.Container, error) { return askOne(ctx, runtime, id) },
-		Journal: journalEntry, Log: log, Poke: poke,
+		Journal: journalEntry, Log: log, Poke: poke, Crashed: crashed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("no crash records are kept: %w", err)
 	}
 	r := &recording{Keeper: keeper, poke: poke, log: log, spool: spool.New(filepath.Join(cfg.Directories.Run, "spool"), 0)}
+	r.events = map[lifecycle.Source]*atomic.Int64{lifecycle.Hook: {}, lifecycle.NRI: {}}
 	r.listener, err = listen(filepath.Join(cfg.Directories.Run, filepath.Base(lifecycle.DefaultSocket)))
 	r.hook = newHooked(hookOptions(cfg), err, log)
 	if cfg.Logs.NRISocket != "" {
@@ -85,6 +89,9 @@ func (r *recording) run(ctx context.Context) {
 // hear passes a hint on: to the keeper, and to the agent, which looks sooner.
 func (r *recording) hear(e lifecycle.Event) {
 	r.Event(e)
+	if n := r.events[e.Source]; n != nil {
+		n.Add(1)
+	}
 	r.poke()
 }
 
@@ -109,8 +116,16 @@ func (r *recording) State() status.Records {
 	is := r.Status()
 	out := status.Records{
 		Records: is.Records, Live: is.Live, Bytes: is.Bytes, LimitBytes: is.LimitBytes,
-		Evicted: is.Evicted, Lost: is.Lost, Error: is.Err,
+		Evicted: is.Evicted, Evictions: byName(is.Evictions), Crashes: byName(is.Crashes), Gaps: is.Gaps, Lost: is.Lost, Error: is.Err,
+		DroppedEvents: is.DroppedEvents, Events: map[string]int64{},
 		Sources: map[string]string{"hook": r.hook.state()},
+	}
+	for source, n := range r.events {
+		out.Events[string(source)] = n.Load()
+	}
+	var err error
+	if out.Spool, out.SpoolDropped, err = r.spool.Waiting(); err != nil {
+		r.log.Debug("the hook's spool", "error", err)
 	}
 	for name, state := range is.Sources {
 		out.Sources[name] = state
@@ -122,6 +137,14 @@ func (r *recording) State() status.Records {
 			out.Sources["nri"] = working
 			r.log.Debug("NRI", "runtime", runtime, "version", version)
 		}
+	}
+	return out
+}
+
+func byName[K ~string](counts map[K]int) map[string]int {
+	out := map[string]int{}
+	for name, n := range counts {
+		out[string(name)] = n
 	}
 	return out
 }

@@ -68,9 +68,11 @@ func (w *wired) runAgent(ctx context.Context, o agent.Options) error {
 	defer a.Close()
 	w.restore(o.Logger)
 	name := w.observer.Settings.Settings().NodeName
+	out := newOutside(o)
+	defer out.start(ctx, a)()
 	if o.Config.Logs.Enabled {
 		r := &keeping{log: o.Logger, open: func() (*recording, error) {
-			return newRecording(o.Config, name, w.runtime, o.Clock, a.Poke, o.Logger)
+			return newRecording(o.Config, name, w.runtime, o.Clock, a.Poke, out.crashed, o.Logger)
 		}}
 		r.try()
 		a.Keep(r)

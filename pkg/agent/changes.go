@@ -19,6 +19,8 @@ type changes struct {
 	states map[restartpolicy.Key]string
 	// troubles are what was told to be wrong.
 	troubles map[string]bool
+	// listeners hear of acts as the log does.
+	listeners []Listener
 }
 
 func newChanges(log *slog.Logger) *changes {
@@ -127,6 +129,9 @@ func (c *changes) act(message string, a restartpolicy.Act) {
 		slog.String("verdict", string(a.State)), slog.String("reason", a.Reason), slog.String("detail", a.Detail),
 		slog.String("evidence", a.Evidence), slog.String("record", a.Record),
 		slog.Duration("took", max(0, a.Finished.Boot-a.Began.Boot).Round(time.Millisecond)))
+	for _, l := range c.listeners {
+		l.Acted(a)
+	}
 }
 
 // target are the attributes of what a line is about, with the field's keys.

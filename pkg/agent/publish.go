@@ -18,6 +18,7 @@ func (a *Agent) publish(acting *status.Acting) {
 			Version: a.Version, PID: os.Getpid(), DryRun: a.policy.DryRun,
 			Looks: a.looks, IntervalSeconds: a.Config.Interval.Seconds(),
 			Taken: s.Taken, BootID: s.Host.BootID, Acting: acting, Withheld: a.withheld,
+			Budgets: restartpolicy.Budgets(a.policy, s, a.journal.Ledger(a.policy.DryRun)),
 		},
 		Node:     nodeOf(s),
 		Verdicts: make([]status.Verdict, 0, len(a.last.verdicts)),
@@ -32,6 +33,9 @@ func (a *Agent) publish(acting *status.Acting) {
 		out.Records = &records
 	}
 	a.changes.trouble("status", status.Write(a.Config.Directories.Run, out))
+	for _, l := range a.changes.listeners {
+		l.Published(&out)
+	}
 }
 
 func nodeOf(s *node.Snapshot) status.Node {
@@ -65,7 +69,7 @@ func unitOf(u node.Unit) status.Unit {
 func (a *Agent) verdict(v restartpolicy.Verdict) status.Verdict {
 	now := a.last.snap.Taken.Boot
 	out := status.Verdict{
-		Namespace: v.Namespace, Pod: v.Name, Container: v.Container,
+		Namespace: v.Namespace, Pod: v.Name, PodUID: v.Target.UID, Container: v.Container,
 		State: v.State, Detail: v.Detail, ForSeconds: seconds(now - v.Since),
 		BlockedBy: v.Guards, Steps: v.Ladder,
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"time"
@@ -63,6 +64,13 @@ func (c *check) socket(field, path string) {
 	c.absolute(field, path)
 	if len(path) > maxSocketPath {
 		c.add(field, "must not be longer than %d bytes, which is what a socket's address holds", maxSocketPath)
+	}
+}
+
+// loopback wants an address that only this host can reach.
+func (c *check) loopback(field, address, such string) {
+	if a, err := netip.ParseAddrPort(address); err != nil || !a.Addr().IsLoopback() || a.Port() == 0 {
+		c.add(field, "must be a loopback address with a port, such as %s, not %q", such, address)
 	}
 }
 

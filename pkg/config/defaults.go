@@ -52,6 +52,8 @@ func Default() Configuration {
 			MaxStreams:          5000, MaxObjects: 10000,
 			MaxBytes: "256Mi", MaxObjectBytes: "2Mi",
 		},
+		Metrics:  Metrics{Listen: "127.0.0.1:9640"},
+		Announce: Announce{Enabled: true, Kubeconfig: "/var/lib/kubelet/kubeconfig"},
 	}
 }
 

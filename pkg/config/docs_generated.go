@@ -4,10 +4,14 @@ package config
 
 // docs are the comments of types ("Step") and fields ("Step.gap").
 var docs = map[string]string{
+	"Announce":                          "Announce tells the API server how the node's static pods are, by Events and by one condition of the Node, while it answers.",
+	"Announce.enabled":                  "enabled announces. Nodes without an API server need not switch it off.",
+	"Announce.kubeconfig":               "kubeconfig is the kubelet's own: what is announced is about this node and its pods, which the kubelet may tell about. It is read and never written.",
 	"Busy":                              "Busy says what else changes a node; there is no act while it does.",
 	"Busy.programs":                     "programs are names of programs that change the node while they run; a script's is the name of its file.",
 	"Busy.units":                        "units are systemd units that change the node while they are active.",
 	"Configuration":                     "Configuration is the whole file. Every field has a default; an empty file with apiVersion and kind is valid.",
+	"Configuration.announce":            "announce tells the API server how the node's static pods are.",
 	"Configuration.apiVersion":          "apiVersion is nodekeeper.io/v1alpha1 and must be written.",
 	"Configuration.directories":         "directories are where the agent keeps its files.",
 	"Configuration.interval":            "interval is the time between two looks at the node, 1s to 1m.",
@@ -15,6 +19,7 @@ var docs = map[string]string{
 	"Configuration.kubelet":             "kubelet says how to find the kubelet and its settings.",
 	"Configuration.logs":                "logs is the keeping of crash records.",
 	"Configuration.lookTimeout":         "lookTimeout bounds the sources of one look: a source that has not answered by then counts as not answering.",
+	"Configuration.metrics":             "metrics are the agent's, for Prometheus.",
 	"Configuration.proxy":               "proxy is the watch guard, run by nodekeeper proxy.",
 	"Configuration.restart":             "restart is the restart guarantee: when to act, how far to go.",
 	"Configuration.runtime":             "runtime says how to find the container runtime.",
@@ -73,6 +78,8 @@ var docs = map[string]string{
 	"Logs.nriSocket":                    "nriSocket is the runtime's NRI socket, used as a second source of events where it exists; empty to not use it.",
 	"Logs.podLogs":                      "podLogs is the kubelet's podLogsDir, which is watched for new logs.",
 	"Logs.retention":                    "retention says how much is kept.",
+	"Metrics":                           "Metrics are the agent's, for Prometheus.",
+	"Metrics.listen":                    "listen is the loopback address of /metrics and /healthz; empty for none. They are for everybody on the node: what lets others see them has to ask who they are, as kube-rbac-proxy does.",
 	"Proxy":                             "Proxy is the watch guard: the kubelet's own way to its API server.",
 	"Proxy.certificates":                "certificates is the directory with the kubelet's client certificates.",
 	"Proxy.derived":                     "derived is the kubeconfig that leads the kubelet through the proxy.",

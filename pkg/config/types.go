@@ -39,6 +39,28 @@ type Configuration struct {
 	Logs Logs `json:"logs"`
 	// Proxy is the watch guard, run by nodekeeper proxy.
 	Proxy Proxy `json:"proxy"`
+	// Metrics are the agent's, for Prometheus.
+	Metrics Metrics `json:"metrics"`
+	// Announce tells the API server how the node's static pods are.
+	Announce Announce `json:"announce"`
+}
+
+// Metrics are the agent's, for Prometheus.
+type Metrics struct {
+	// Listen is the loopback address of /metrics and /healthz; empty for none.
+	// They are for everybody on the node: what lets others see them has to ask
+	// who they are, as kube-rbac-proxy does.
+	Listen string `json:"listen"`
+}
+
+// Announce tells the API server how the node's static pods are, by Events and
+// by one condition of the Node, while it answers.
+type Announce struct {
+	// Enabled announces. Nodes without an API server need not switch it off.
+	Enabled bool `json:"enabled"`
+	// Kubeconfig is the kubelet's own: what is announced is about this node and
+	// its pods, which the kubelet may tell about. It is read and never written.
+	Kubeconfig string `json:"kubeconfig"`
 }
 
 // Directories are where the agent keeps its files.

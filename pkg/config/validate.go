@@ -35,6 +35,10 @@ func Validate(c Configuration) []FieldError {
 	check.restart(c.Restart)
 	check.logs(c.Logs)
 	check.proxy(c.Proxy)
+	if c.Metrics.Listen != "" {
+		check.loopback("metrics.listen", c.Metrics.Listen, "127.0.0.1:9640")
+	}
+	check.absolute("announce.kubeconfig", c.Announce.Kubeconfig)
 	return check.errs
 }
 

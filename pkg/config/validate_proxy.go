@@ -2,14 +2,11 @@ package config
 
 import (
 	"fmt"
-	"net/netip"
 	"time"
 )
 
 func (c *check) proxy(p Proxy) {
-	if a, err := netip.ParseAddrPort(p.Listen); err != nil || !a.Addr().IsLoopback() || a.Port() == 0 {
-		c.add("proxy.listen", "must be a loopback address with a port, such as 127.0.0.1:6444, not %q", p.Listen)
-	}
+	c.loopback("proxy.listen", p.Listen, "127.0.0.1:6444")
 	c.absolute("proxy.kubeconfig", p.Kubeconfig)
 	c.absolute("proxy.derived", p.Derived)
 	if p.Derived == p.Kubeconfig && p.Derived != "" {

@@ -146,6 +146,7 @@ func (g *Guard) attempt(ctx context.Context, e *entry, r *refresh, class pace.Cl
 	if ask.version == "" {
 		g.fence(e.key.Resource, version, ask.at)
 	}
+	g.count.add(ListsAnswered)
 	err = g.adopt(e, version, object, ask.floor)
 	return g.settle(ctx, e, r, err), err
 }

@@ -42,6 +42,8 @@ const (
 	// Lists and ListFailures: LISTs sent, and those that brought no state.
 	Lists
 	ListFailures
+	// ListsAnswered: LISTs that brought a state.
+	ListsAnswered
 	// ListsConsistent: those of the LISTs that cost a read of etcd.
 	ListsConsistent
 	// ListsJoined: requests that shared another's LIST.
@@ -52,6 +54,8 @@ const (
 	// broke.
 	Watches
 	WatchFailures
+	// WatchesAccepted: WATCHes that the API server has accepted.
+	WatchesAccepted
 	// Expired: WATCHes that the API server answered with 410.
 	Expired
 	// ExpiredLocal: plain watches that were told 410.
@@ -75,8 +79,8 @@ var counterNames = [counterCount]string{
 	"served_fresh", "served_live", "served_stale", "served_older", "served_watch",
 	"passed_streams", "passed_objects", "passed_bytes", "passed_large", "passed_version",
 	"passed_shape", "passed_closing", "passed_answer", "refused", "abandoned",
-	"lists", "list_failures", "lists_consistent", "lists_joined", "first_reads_late",
-	"watches", "watch_failures", "expired", "expired_local", "went_back", "recreated",
+	"lists", "list_failures", "lists_answered", "lists_consistent", "lists_joined", "first_reads_late",
+	"watches", "watch_failures", "watches_accepted", "expired", "expired_local", "went_back", "recreated",
 	"bookmarks", "hints", "evicted", "slow_streams",
 }
 

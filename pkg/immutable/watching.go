@@ -134,6 +134,7 @@ func (g *Guard) watchOnce(ctx context.Context, e *entry, w *watching) error {
 		return err
 	}
 	defer events.Close()
+	g.count.add(WatchesAccepted)
 	g.setOpen(w, true)
 	defer g.setOpen(w, false)
 	// A connection that is dead without having said so says nothing at all.

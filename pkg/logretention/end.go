@@ -89,8 +89,10 @@ func (k *Keeper) end(a *attempt, container *node.Container) {
 		k.say(troubleRecord, nil)
 		k.Log.Info("attempt recorded", a.attributes("class", string(entry.Class), "reason", entry.ClassReason,
 			"record", entry.Path, "bytes", entry.Bytes(), "gaps", len(entry.Gaps))...)
+		k.count(entry)
 		if entry.Class.Trouble() {
 			k.herald.tell(entry)
+			k.Crashed(entry)
 		}
 	}
 	id := a.birth.ContainerID

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
@@ -32,6 +33,9 @@ type Options struct {
 	// called by one goroutine.
 	Journal func(fields map[string]string, message string, priority int) error
 	Log     *slog.Logger
+	// Crashed is told each record of an attempt that ended in trouble; nil for
+	// nobody. It must not block.
+	Crashed func(record.Entry)
 	// Poke asks for a look at the node soon; nil for nobody. It must not block.
 	Poke func()
 	// Storage is DefaultStorage if empty.
@@ -49,6 +53,9 @@ func (o Options) withDefaults() Options {
 	o.Watches = cmp.Or(o.Watches, DefaultWatches)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Crashed == nil {
+		o.Crashed = func(record.Entry) {}
 	}
 	if o.Poke == nil {
 		o.Poke = func() {}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/retention"
 )
 
 // Status is how the keeping of records goes.
@@ -18,6 +19,11 @@ type Status struct {
 	// Evicted and Lost count, since the process began, records that made room
 	// for others and attempts of which no record could be made.
 	Evicted, Lost int
+	// Evictions is Evicted by the limit that was kept; Crashes counts records of
+	// attempts that ended in trouble, by class; Gaps what is missing in records.
+	Evictions map[retention.Cause]int
+	Crashes   map[record.Class]int
+	Gaps      int
 	// Watches are watched directories.
 	Watches int
 	// Sources says of watch and exits whether they work: "ok", or why not.
@@ -28,12 +34,12 @@ type Status struct {
 	Err string
 }
 
-// Status tells how it goes, as of what happened last. The caller owns the map.
+// Status tells how it goes, as of what happened last. The caller owns the maps.
 func (k *Keeper) Status() Status {
 	k.statusLock.Lock()
 	defer k.statusLock.Unlock()
 	s := k.status
-	s.Sources = maps.Clone(s.Sources)
+	s.Sources, s.Crashes = maps.Clone(s.Sources), maps.Clone(s.Crashes)
 	s.DroppedEvents = k.dropped.Load()
 	return s
 }
@@ -46,6 +52,21 @@ func (k *Keeper) measure() {
 	defer k.statusLock.Unlock()
 	s := &k.status
 	s.Records, s.Bytes, s.LimitBytes, s.Evicted = usage.Records, usage.Bytes, usage.Limit, usage.Evicted
+	s.Evictions = usage.Evictions // a copy already, which nobody changes
+}
+
+// count counts a record.
+func (k *Keeper) count(e record.Entry) {
+	k.statusLock.Lock()
+	defer k.statusLock.Unlock()
+	k.status.Gaps += len(e.Gaps)
+	if !e.Class.Trouble() {
+		return
+	}
+	if k.status.Crashes == nil {
+		k.status.Crashes = map[record.Class]int{}
+	}
+	k.status.Crashes[e.Class]++
 }
 
 // publishStatus takes up what has changed otherwise.

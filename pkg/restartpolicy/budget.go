@@ -1,6 +1,11 @@
 package restartpolicy
 
-import "time"
+import (
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/config"
+	"github.com/nodekeeper/nodekeeper/pkg/node"
+)
 
 // hour is the window of the node-wide bounds.
 const hour = time.Hour
@@ -32,18 +37,31 @@ func (p planner) budget(v Verdict, kind StepKind) string {
 }
 
 func (p planner) perHour(kind StepKind) string {
-	limit := p.conf(kind).PerHour
-	if limit <= 0 {
-		return ""
-	}
-	n := 0
-	for _, a := range p.ledger.Acts {
-		if a.Kind == kind && a.happened() && a.age(p.snap.Host.BootID, p.snap.Taken) < hour {
-			n++
-		}
-	}
-	if n >= limit {
+	if limit := p.conf(kind).PerHour; limit > 0 && p.left(kind, limit) == 0 {
 		return "budget:" + string(kind)
 	}
 	return ""
+}
+
+// left is what is left of the bound for an hour.
+func (p planner) left(kind StepKind, limit int) int {
+	for _, a := range p.ledger.Acts {
+		if a.Kind == kind && a.happened() && a.age(p.snap.Host.BootID, p.snap.Taken) < hour {
+			limit--
+		}
+	}
+	return max(0, limit)
+}
+
+// Budgets are how many steps of each kind the node's bounds for an hour still
+// allow, of those that are enabled and bounded.
+func Budgets(policy config.Restart, s *node.Snapshot, ledger Ledger) map[StepKind]int {
+	p := planner{policy, s, ledger}
+	left := map[StepKind]int{}
+	for _, kind := range Steps {
+		if conf := p.conf(kind); conf.Enabled && conf.PerHour > 0 {
+			left[kind] = p.left(kind, conf.PerHour)
+		}
+	}
+	return left
 }

@@ -50,8 +50,7 @@ type planner struct {
 // cost orders steps: a service that is down comes before pods, and then the
 // less destructive step first.
 func cost(s Step) int {
-	c := slices.Index([]StepKind{StopContainer, RemoveContainer, StopOldSandbox, ReplaceManifest,
-		RestartKubelet, StopSandbox, RestartRuntime, RemoveSandbox}, s.Kind)
+	c := slices.Index(Steps[:], s.Kind)
 	if s.Key.Name != "" {
 		c += 100
 	}

@@ -22,6 +22,10 @@ const (
 	RemoveSandbox   StepKind = "remove-sandbox"
 )
 
+// Steps are all rungs, least destructive first.
+var Steps = [...]StepKind{StopContainer, RemoveContainer, StopOldSandbox, ReplaceManifest,
+	RestartKubelet, StopSandbox, RestartRuntime, RemoveSandbox}
+
 // Step is one act that is due: what, to what, why.
 type Step struct {
 	Kind   StepKind `json:"step"`

@@ -56,6 +56,11 @@ const (
 	RuntimeDown    State = "runtime-down"
 )
 
+// States are all of them.
+var States = [...]State{Healthy, Starting, InBackOff, IntendedDown, Excluded, NoManifest, ManifestBad, Frozen, Unknown,
+	Forgotten, StaleRunning, WaitingForOld, TwoGenerations, Rejected, NeverStarted, Husk, Inverted, StartFailing, StartHung,
+	KubeletDown, RuntimeDown}
+
 // Verdict is the judgement of one container, pod or service.
 type Verdict struct {
 	Key

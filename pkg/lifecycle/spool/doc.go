@@ -6,6 +6,7 @@
 //	  0000000123456789012-4711-0.event   boot clock in ns, process, counter
 //	  .4711-0.new                        being written
 //	  .torn/                             events that made no sense, a few of them
+//	  .dropped                           a byte for each event that had no room
 //
 // Nothing is synced to disk: what a power cut takes, it takes with the boot
 // that the events were of.

@@ -67,6 +67,7 @@ func (s *Spool) Put(e lifecycle.Event) error {
 	case err != nil:
 		return fmt.Errorf("spool: %w", err)
 	case n >= s.max:
+		mark(dir)
 		return fmt.Errorf("%w: %d events in %s", ErrFull, n, s.dir)
 	}
 	if err := s.write(dir, data); err != nil {

@@ -215,3 +215,22 @@ func TestNothingIsWrittenThroughAPlantedTemporary(t *testing.T) {
 		t.Errorf("%v, %v", ids, err)
 	}
 }
+
+func TestWhatFindsNoRoomIsCounted(t *testing.T) {
+	s := New(filepath.Join(t.TempDir(), "spool"), 2)
+	want := func(events int, dropped int64) {
+		t.Helper()
+		if n, d, err := s.Waiting(); n != events || d != dropped || err != nil {
+			t.Errorf("%d waiting, %d dropped, %v; want %d and %d", n, d, err, events, dropped)
+		}
+	}
+	want(0, 0)
+	for _, id := range []string{"c1", "c2", "c3", "c4"} {
+		_ = s.Put(event(id))
+	}
+	want(2, 2)
+	if ids, err := drain(t, s); len(ids) != 2 || err != nil {
+		t.Errorf("%v, %v", ids, err)
+	}
+	want(0, 2)
+}

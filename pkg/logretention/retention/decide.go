@@ -28,10 +28,28 @@ func (a Act) String() string {
 	return [...]string{"evict", "trim", "tail only", "metadata only"}[a]
 }
 
+// Cause is the limit that a decision keeps, in a word.
+type Cause string
+
+// Causes of decisions.
+const (
+	ForAge     Cause = "age"     // MaxAge
+	ForShare   Cause = "share"   // First, Last and Generations of one container
+	ForSize    Cause = "size"    // MaxBytesPerRecord
+	ForRecords Cause = "records" // MaxRecords
+	ForUse     Cause = "use"     // MaxUse
+	ForDisk    Cause = "disk"    // KeepFreePercent
+	ForInodes  Cause = "inodes"  // KeepFreeInodes
+)
+
+// Causes are all of them.
+var Causes = [...]Cause{ForAge, ForShare, ForSize, ForRecords, ForUse, ForDisk, ForInodes}
+
 // Decision is one act and why.
 type Decision struct {
 	Act    Act
 	Path   string
+	Cause  Cause
 	Reason string
 }
 
@@ -45,6 +63,7 @@ func Decide(l Limits, now time.Time, disk Disk, items []Item) []Decision {
 		d.left = append(d.left, d.share(now, h))
 	}
 	d.left = slices.DeleteFunc(d.left, func(h history) bool { return len(h) == 0 })
+	d.cause = ForSize
 	for _, h := range d.left {
 		for i := range h {
 			if log := h[i].Log; log > l.MaxBytesPerRecord+Slack && !h[i].Held {
@@ -52,6 +71,7 @@ func Decide(l Limits, now time.Time, disk Disk, items []Item) []Decision {
 			}
 		}
 	}
+	d.cause = ForRecords
 	for d.count() > l.MaxRecords && d.evict(func(Item) bool { return true }, fmt.Sprintf("more than %d records", l.MaxRecords)) {
 	}
 	d.makeRoom(disk)
@@ -61,6 +81,7 @@ func Decide(l Limits, now time.Time, disk Disk, items []Item) []Decision {
 // decider knows what is left after the decisions so far.
 type decider struct {
 	limits  Limits
+	cause   Cause // of the decisions to come
 	left    []history
 	out     []Decision
 	decided map[string]int // index into out, by path
@@ -77,8 +98,10 @@ func (d *decider) share(now time.Time, h history) history {
 		case item.Held:
 			stay = append(stay, item)
 		case now.Sub(item.Finish) > d.limits.MaxAge:
+			d.cause = ForAge
 			d.drop(item, fmt.Sprintf("older than %s", d.limits.MaxAge))
 		case why[i] == "":
+			d.cause = ForShare
 			d.drop(item, "neither among the first of the series nor among the newest")
 		default:
 			stay = append(stay, item)
@@ -109,12 +132,15 @@ func (d *decider) makeRoom(disk Disk) {
 	frees := func(i Item) bool { return i.Bytes > 0 }
 	const tooMuch, tooLittle, noInodes = "records take more than maxUse", "less than keepFreePercent is free", "few inodes are free"
 
+	d.cause = ForUse
 	d.ladder(use, tooMuch)
 	for use() > 0 && d.evict(frees, tooMuch) {
 	}
 	// What others fill the disk with must not cost the last facts about a
 	// crash: those free next to nothing.
+	d.cause = ForDisk
 	d.ladder(free, tooLittle)
+	d.cause = ForInodes
 	for inodes() > 0 && d.evictMiddle(frees, noInodes) {
 	}
 }
@@ -236,14 +262,14 @@ func (d *decider) remove(which, victim int, reason string) {
 func (d *decider) drop(item Item, reason string) {
 	d.freed += item.Bytes
 	d.files += 2 // the directory and meta.json
-	d.decide(Decision{Evict, item.Path, reason})
+	d.decide(Decision{Evict, item.Path, d.cause, reason})
 }
 
 func (d *decider) cut(item *Item, act Act, to int64, reason string) {
 	saved := item.Log - to
 	item.Log, item.Bytes = to, item.Bytes-saved
 	d.freed += saved
-	d.decide(Decision{act, item.Path, reason})
+	d.decide(Decision{act, item.Path, d.cause, reason})
 }
 
 // decide replaces an earlier, weaker decision about the same record.

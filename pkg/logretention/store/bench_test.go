@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/retention"
 )
 
 // crowd is a root with n records of n/10 containers.
@@ -56,7 +58,7 @@ func TestMemoryDoesNotGrowWithTheLogs(t *testing.T) {
 		must(t, os.Link(log, s.logPath(n)))
 		s.publish(st, s.begin(st, n), 10*time.Second)
 		if n >= 7 {
-			must(t, st.evict(st.byID[birth(n-5).ContainerID]))
+			must(t, st.evict(st.byID[birth(n-5).ContainerID], retention.ForRecords))
 		}
 	}
 	grown := heap() - before
@@ -84,7 +86,7 @@ func BenchmarkRecordAmong500(b *testing.B) {
 	n := 500
 	for b.Loop() {
 		s.crowdOne(st, n)
-		must(b, st.evict(st.byID[birth(n).ContainerID]))
+		must(b, st.evict(st.byID[birth(n).ContainerID], retention.ForUse))
 		n++
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/retention"
 )
 
 // Errors that callers tell apart.
@@ -59,7 +60,8 @@ type Store struct {
 	reserve   reserve
 	indexes   indexes
 	evicted   int
-	updater   bool // OpenForUpdate: no index of everything is kept
+	evictions map[retention.Cause]int // evicted, by what for
+	updater   bool                    // OpenForUpdate: no index of everything is kept
 }
 
 // OpenForUpdate opens the root beside the agent that works on it, for Hold,
@@ -99,7 +101,7 @@ func open(o Options, updater bool) (*Store, error) {
 		Options: o,
 		limits:  limitsOf(o.Retention),
 		records: map[string]*kept{}, byID: map[string]*kept{}, lives: map[string]*Live{},
-		counters: counters{}, updater: updater,
+		counters: counters{}, evictions: map[retention.Cause]int{}, updater: updater,
 	}
 	s.reserve.dir = filepath.Join(o.Root, reserveDir)
 	s.indexes = newIndexes()

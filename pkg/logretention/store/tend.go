@@ -142,7 +142,7 @@ func (s *Store) carry(d retention.Decision) error {
 	var b budget
 	switch d.Act {
 	case retention.Evict:
-		return s.evict(k)
+		return s.evict(k, d.Cause)
 	case retention.Trim:
 		b = s.trimmed(d.Reason)
 	case retention.TailOnly:
@@ -165,7 +165,7 @@ func (s *Store) carry(d retention.Decision) error {
 }
 
 // evict removes a record. It disappears whole, by a rename.
-func (s *Store) evict(k *kept) error {
+func (s *Store) evict(k *kept, cause retention.Cause) error {
 	gone := s.path(temporary + "evict-" + k.ID)
 	if err := os.RemoveAll(gone); err != nil {
 		return err
@@ -177,6 +177,7 @@ func (s *Store) evict(k *kept) error {
 	s.forget(k)
 	s.countDropped(path.Dir(k.Path))
 	s.evicted++
+	s.evictions[cause]++
 	err := os.RemoveAll(gone)
 	s.Step("evict:removed")
 	s.removeEmpty(path.Dir(k.Path))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
+	"github.com/nodekeeper/nodekeeper/pkg/logretention/retention"
 )
 
 func TestALoopOfEightCrashesKeepsTheFirstTwoAndTheLastFive(t *testing.T) {
@@ -50,6 +51,9 @@ func TestAnEvictedContainerLeavesNothing(t *testing.T) {
 		if !strings.HasPrefix(e.Name(), ".") && e.Name() != "acts" && e.Name() != record.IndexFile {
 			t.Errorf("%s is left", e.Name())
 		}
+	}
+	if u := st.Usage(); u.Evicted == 0 || u.Evictions[retention.ForAge] != u.Evicted {
+		t.Errorf("%d evicted, %v", u.Evicted, u.Evictions)
 	}
 }
 

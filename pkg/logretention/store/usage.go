@@ -1,6 +1,7 @@
 package store
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -19,6 +20,8 @@ type Usage struct {
 	// Evicted counts records evicted by this process, Dropped all that were
 	// ever evicted or could not be made, of the containers still known.
 	Evicted, Dropped int
+	// Evictions is Evicted by the limit that was kept. The caller owns it.
+	Evictions map[retention.Cause]int
 	// Reserve tells whether the reserve for a full disk is there.
 	Reserve bool
 }
@@ -28,7 +31,7 @@ func (s *Store) Usage() Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := Usage{
-		Records: len(s.records), Live: len(s.lives), Evicted: s.evicted,
+		Records: len(s.records), Live: len(s.lives), Evicted: s.evicted, Evictions: maps.Clone(s.evictions),
 		Limit:   retention.For(s.Retention, s.disk().Size).MaxUse,
 		Reserve: s.reserve.held(), Dropped: s.counters.dropped(),
 		Bytes: s.liveBytes(),

@@ -40,6 +40,20 @@ type Records struct {
 	// others and attempts of which no record could be made.
 	Evicted int `json:"evicted"`
 	Lost    int `json:"lost"`
+	// Crashes counts, since the agent began, the records of attempts that ended
+	// in trouble, by class, and Gaps what is known to be missing in records.
+	Crashes map[string]int `json:"crashes,omitempty"`
+	Gaps    int            `json:"gaps,omitempty"`
+	// Evictions is Evicted by reason.
+	Evictions map[string]int `json:"evictions,omitempty"`
+	// Events counts events since the agent began, by source, and DroppedEvents
+	// those that came faster than they could be taken.
+	Events        map[string]int64 `json:"events,omitempty"`
+	DroppedEvents int64            `json:"droppedEvents,omitempty"`
+	// Spool is how many events wait in the hook's spool, SpoolDropped how many
+	// have found it full since the node was booted.
+	Spool        int   `json:"spool,omitempty"`
+	SpoolDropped int64 `json:"spoolDropped,omitempty"`
 	// Sources says of each source of events (hook, nri, watch, exits) whether it
 	// works: "ok", or why not.
 	Sources map[string]string `json:"sources,omitempty"`
@@ -62,6 +76,9 @@ type Agent struct {
 	BootID string       `json:"bootID"`
 	// Acting is the act in hand, during which there are no looks; nil for none.
 	Acting *Acting `json:"acting,omitempty"`
+	// Budgets are how many steps of each kind may still be taken on the whole
+	// node, of those that are enabled and bounded for an hour.
+	Budgets map[restartpolicy.StepKind]int `json:"budgets,omitempty"`
 	// Withheld says why no act at all may be taken just now, besides the guards
 	// of each verdict: the journal cannot be written, or was lost. Empty for
 	// nothing.
@@ -146,8 +163,10 @@ type Problem struct {
 // Verdict is the judgement of a container, a whole pod (Container is empty),
 // or a service (Pod is empty, Container names the unit).
 type Verdict struct {
-	Namespace string              `json:"namespace,omitempty"`
-	Pod       string              `json:"pod,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Pod       string `json:"pod,omitempty"`
+	// PodUID is the one that the kubelet has for the pod, where it is known.
+	PodUID    string              `json:"podUID,omitempty"`
 	Container string              `json:"container,omitempty"`
 	State     restartpolicy.State `json:"verdict"`
 	// Detail is one line for people; it is no API.
