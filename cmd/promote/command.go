@@ -37,6 +37,7 @@ The flag cannot be taken back, so it only says what it would do unless it is tol
 // settings are the flags.
 type settings struct {
 	kubeconfig, namespace, selector string
+	listen                          string
 	minAge                          age
 	interval                        time.Duration
 	owners                          []string
@@ -70,6 +71,7 @@ func command(log io.Writer) *cobra.Command {
 	flags.Var(&s.minAge, "min-age", "how long content must have been seen unchanged: 7d, 36h")
 	flags.DurationVar(&s.interval, "interval", 10*time.Minute, "between the end of a pass and the next")
 	flags.StringSliceVar(&s.owners, "allow-owner", nil, "controllers whose objects may be marked, as Kind.group")
+	flags.StringVar(&s.listen, "listen", ":9641", "where /metrics, /healthz and /readyz are, but for --once; empty for nowhere")
 	flags.Var(&s.rate, "rate", "how many objects to mark in a time: 1/s, 30/m")
 	flags.BoolVar(&s.dryRun, "dry-run", true, "mark nothing, and say what would be")
 	flags.BoolVar(&s.once, "once", false, "end after one pass")
@@ -85,7 +87,10 @@ func command(log io.Writer) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return promoter.Run(c.Context())
+		if s.once || s.listen == "" {
+			return promoter.Run(c.Context())
+		}
+		return serveAndRun(c.Context(), s.listen, promoter, o.Log)
 	})
 	return c
 }

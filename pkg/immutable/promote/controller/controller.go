@@ -64,8 +64,9 @@ type Controller struct {
 	promotions *rate.Limiter
 	reads      *rate.Limiter
 
-	countsMu sync.Mutex
+	countsMu sync.Mutex // guards counts and state
 	counts   Counts
+	state    State
 }
 
 // New returns a controller that has asked nothing yet.
@@ -118,11 +119,14 @@ func (c *Controller) Run(ctx context.Context) error {
 				}
 				defer close(t.over)
 				c.o.Log.Info("leading", "identity", c.o.Identity, "dryRun", c.o.DryRun)
+				c.change(func(s *State) { s.Leading, s.Known = true, true })
+				defer c.change(func(s *State) { s.Leading = false })
 				passed = c.passes(ctx)
 				stop()
 			},
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(identity string) {
+				c.change(func(s *State) { s.Known = true })
 				if identity != c.o.Identity {
 					c.o.Log.Info("another leads", "identity", identity)
 				}
@@ -171,8 +175,11 @@ func (t *term) end() bool {
 
 func (c *Controller) passes(ctx context.Context) error {
 	for {
-		began := c.o.Now()
+		began, before := c.o.Now(), c.Counts()
 		err := c.Pass(ctx)
+		if err == nil {
+			c.passed(began, before)
+		}
 		counts := c.Counts()
 		c.o.Log.Info("pass ended", "took", c.o.Now().Sub(began).Round(time.Millisecond), "counts", counts, "error", err)
 		if c.o.Once || ctx.Err() != nil {
