@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ type cluster struct {
 	auditLog string
 	admin    *kubernetes.Clientset
 	own      int // WATCHes of single objects that the API server itself has open
+	// again ends the API server and starts it anew.
+	again func(testing.TB)
 }
 
 // startCluster starts both, empty, and ends them with the test.
@@ -56,15 +59,16 @@ func startCluster(t testing.TB) *cluster {
 		t.Fatal(err)
 	}
 	in := func(name string) string { return filepath.Join(c.dir, name) }
-	c.run(t, apiServer, "--etcd-servers="+client,
+	arguments := []string{"--etcd-servers=" + client,
 		"--bind-address=127.0.0.1", fmt.Sprint("--secure-port=", ports[2]), "--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none", "--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction", "--disable-admission-plugins=ServiceAccount",
-		"--client-ca-file="+in("ca.crt"), "--tls-cert-file="+in("apiserver.crt"), "--tls-private-key-file="+in("apiserver.key"),
+		"--client-ca-file=" + in("ca.crt"), "--tls-cert-file=" + in("apiserver.crt"), "--tls-private-key-file=" + in("apiserver.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+in("accounts.key"), "--service-account-signing-key-file="+in("accounts.key"),
+		"--service-account-key-file=" + in("accounts.key"), "--service-account-signing-key-file=" + in("accounts.key"),
 		"--service-cluster-ip-range=203.0.113.0/24",
-		"--audit-policy-file="+policy, "--audit-log-path="+c.auditLog)
+		"--audit-policy-file=" + policy, "--audit-log-path=" + c.auditLog}
+	end := c.run(t, apiServer, arguments...)
 
 	admin := c.config(t, "admin", "system:masters", "nodekeeper-test")
 	admin.QPS = -1
@@ -72,10 +76,21 @@ func startCluster(t testing.TB) *cluster {
 	if c.admin, err = kubernetes.NewForConfig(admin); err != nil {
 		t.Fatal(err)
 	}
+	c.ready(t)
+	c.again = func(t testing.TB) {
+		t.Helper()
+		end()
+		end = c.run(t, apiServer, arguments...)
+		c.ready(t)
+	}
+	return c
+}
+
+func (c *cluster) ready(t testing.TB) {
+	t.Helper()
 	until(t, time.Minute, "the API server to be ready", func() bool {
 		return c.admin.RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error() == nil
 	})
-	return c
 }
 
 // component is a program that the box has prepared.
@@ -105,7 +120,8 @@ func component(t testing.TB, name, program string) string {
 	return newest
 }
 
-func (c *cluster) run(t testing.TB, program string, arguments ...string) {
+// run starts a program and returns what ends it; the test's end does too.
+func (c *cluster) run(t testing.TB, program string, arguments ...string) (end func()) {
 	t.Helper()
 	var output bytes.Buffer
 	cmd := exec.Command(program, arguments...)
@@ -115,13 +131,17 @@ func (c *cluster) run(t testing.TB, program string, arguments ...string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+	})
+	t.Cleanup(func() {
+		end()
 		if t.Failed() {
 			t.Logf("%s said last:\n%s", filepath.Base(program), output.Bytes()[max(0, output.Len()-2000):])
 		}
 	})
+	return end
 }
 
 // config is a client's, with a certificate of its own.

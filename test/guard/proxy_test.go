@@ -35,6 +35,11 @@ func (c *cluster) proxy(t testing.TB, settings config.Proxy) *proxy {
 // proxyOf is a node's. A trace, if there is one, is told of every request.
 func (c *cluster) proxyOf(t testing.TB, name string, settings config.Proxy, seen *trace) *proxy {
 	t.Helper()
+	return c.proxyAt(t, "127.0.0.1:0", name, settings, seen)
+}
+
+func (c *cluster) proxyAt(t testing.TB, address, name string, settings config.Proxy, seen *trace) *proxy {
+	t.Helper()
 	node := c.ca.issue(t, "system:node:"+name, "system:nodes").tls(t)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
@@ -54,7 +59,7 @@ func (c *cluster) proxyOf(t testing.TB, name string, settings config.Proxy, seen
 		}))),
 		PassThrough: through,
 	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -188,34 +188,34 @@ type leg struct {
 // whole of the wait.
 var (
 	guardedLegs = []leg{
-		{"client starts its reflector", begun, sent},
-		{"connection", sent, connected},
-		{"request written and received", connected, received},
-		{ofBucket, received, asked},
-		{"API server answers the LIST", asked, told},
-		{"guard writes its answer", told, answered},
-		{"answer read by the client", answered, arrived},
-		{"client takes it in", arrived, taken},
+		{"client starts its reflector", atBegun, atSent},
+		{"connection", atSent, atConnected},
+		{"request written and received", atConnected, atReceived},
+		{ofBucket, atReceived, atAsked},
+		{"API server answers the LIST", atAsked, atTold},
+		{"guard writes its answer", atTold, atAnswered},
+		{"answer read by the client", atAnswered, atArrived},
+		{"client takes it in", atArrived, atTaken},
 	}
 	directLegs = []leg{
-		{"client starts its reflector", begun, sent},
-		{"connection", sent, connected},
-		{"request written", connected, written},
-		{"API server answers", written, arrived},
-		{"client takes it in", arrived, taken},
+		{"client starts its reflector", atBegun, atSent},
+		{"connection", atSent, atConnected},
+		{"request written", atConnected, atWritten},
+		{"API server answers", atWritten, atArrived},
+		{"client takes it in", atArrived, atTaken},
 	}
 )
 
-func begun(p *path) time.Time     { return p.begun }
-func sent(p *path) time.Time      { return p.sent }
-func connected(p *path) time.Time { return p.connected }
-func written(p *path) time.Time   { return p.written }
-func received(p *path) time.Time  { return p.received }
-func asked(p *path) time.Time     { return p.asked }
-func told(p *path) time.Time      { return p.told }
-func answered(p *path) time.Time  { return p.answered }
-func arrived(p *path) time.Time   { return p.arrived }
-func taken(p *path) time.Time     { return p.taken }
+func atBegun(p *path) time.Time     { return p.begun }
+func atSent(p *path) time.Time      { return p.sent }
+func atConnected(p *path) time.Time { return p.connected }
+func atWritten(p *path) time.Time   { return p.written }
+func atReceived(p *path) time.Time  { return p.received }
+func atAsked(p *path) time.Time     { return p.asked }
+func atTold(p *path) time.Time      { return p.told }
+func atAnswered(p *path) time.Time  { return p.answered }
+func atArrived(p *path) time.Time   { return p.arrived }
+func atTaken(p *path) time.Time     { return p.taken }
 
 // explanation is why first reads were late: of how many of them each leg took
 // the most of the second, and how much all of them spent there.
