@@ -15,9 +15,11 @@
 //	trace_test.go     what first reads wait for
 //	change_test.go    how fast changes arrive
 //	agree_test.go     two kubelets over generated histories
+//	conversation_test.go  what a recorded conversation is, and says
 //	record_test.go    what kubelets and API servers say to each other (-record)
 //	scenario_test.go  while that is recorded, and again at a replay
 //	replay_test.go    the same said to the guard and to the API server
+//	expected_test.go  what nodekeeper audit foretells
 //	bench_*_test.go   what the guard costs and saves (make bench-guard)
 //	process_test.go   the real program as a process, for the benchmarks
 //
