@@ -25,11 +25,16 @@ func Build(t *testing.T, dir string) []*unstructured.Unstructured {
 	}
 	var objects []*unstructured.Unstructured
 	for _, resource := range built.Resources() {
-		content, err := resource.Map()
+		// Its own map holds kinds of numbers that unstructured objects may not.
+		data, err := resource.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}
-		objects = append(objects, &unstructured.Unstructured{Object: content})
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(data); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, o)
 	}
 	return objects
 }
