@@ -6,8 +6,8 @@
 //	                 stats.json of the watch guard
 //
 // A scrape reads what the loop has published last and never waits for it. The
-// text is written by hand: the client library costs the agent 1.5 MiB of
-// memory, a third of what it has left, and the tests hold the text against that
+// text is written by hand: the client library would cost 1.5 MiB of memory, as
+// much as is left of the agent's bound. The tests hold the text against that
 // library's parser and linter.
 //
 //	families.go  every metric: name, type, labels, meaning
