@@ -34,11 +34,14 @@ func (r *Report) acts(a axis, all []restartpolicy.Act) {
 			continue
 		}
 		out := Act{
-			ID: name(act.ID), At: a.moment(act.Began.Wall), Step: name(string(act.Kind)), Verdict: name(string(act.State)), Result: name(string(act.Result)),
+			ID: name(act.ID), At: a.moment(act.Began.Wall), Step: word(string(act.Kind)), Result: word(string(act.Result)),
 			Namespace: name(act.Key.Namespace), Pod: r.short(name(cmp.Or(act.Key.Name, "the node"))), Container: name(act.Key.Container),
 			Good:   act.Result == restartpolicy.ResultHealed,
 			Bad:    act.Result == restartpolicy.ResultFailed || act.Result == restartpolicy.ResultInVain,
 			Reason: line(act.Reason), Detail: line(act.Detail),
+		}
+		if act.State != "" {
+			out.Verdict = word(string(act.State))
 		}
 		if d := act.Finished.Boot - act.Began.Boot; act.Finished.Boot > 0 && d > 0 {
 			out.Took = span(d)

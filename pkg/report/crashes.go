@@ -50,7 +50,7 @@ func (r *Report) crashes(a axis, lanes map[node.PodName]*Lane, src Sources) {
 		}
 	}
 	for _, e := range own {
-		if !e.Class.Trouble() {
+		if !crashed(e.Class) {
 			continue
 		}
 		r.CrashCount++
@@ -84,7 +84,7 @@ func (r *Report) crash(a axis, e *record.Entry) Crash {
 	m := &e.Meta
 	c := Crash{
 		ID: e.ID, At: a.moment(endedAt(m)), Namespace: name(e.Namespace), Pod: r.short(name(e.Pod)), Container: name(e.Container),
-		Attempt: e.Attempt.Attempt, Class: string(e.Class), Trouble: e.Class.Trouble(), Exit: exit(m), Ran: "unknown",
+		Attempt: e.Attempt.Attempt, Class: word(string(e.Class)), Trouble: crashed(e.Class), Exit: exit(m), Ran: "unknown",
 		Why: line(m.ClassReason), Bytes: cli.Bytes(m.Bytes()), Gaps: !m.Complete(),
 	}
 	if m.Started != nil && m.Finished != nil {
@@ -92,6 +92,10 @@ func (r *Report) crash(a axis, e *record.Entry) Crash {
 	}
 	return c
 }
+
+// crashed tells ends that somebody will want to look into. What was lost in a
+// reboot did not end by itself.
+func crashed(c record.Class) bool { return c.Trouble() && c != record.LostInReboot }
 
 // exit is how an attempt ended, as far as anybody knows.
 func exit(m *record.Meta) string {

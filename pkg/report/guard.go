@@ -64,8 +64,11 @@ func guardOf(a axis, lines []timeline.Line) *Guard {
 
 // round is the next number that reads well.
 func round(n int) int {
+	if n <= 10 {
+		return n
+	}
 	for unit := 1; unit < 1<<50; unit *= 10 {
-		for _, k := range []int{1, 2, 4, 5, 8, 10} {
+		for _, k := range []int{10, 12, 14, 16, 20, 24, 30, 40, 50, 60, 80} {
 			if k*unit >= n {
 				return k * unit
 			}

@@ -195,15 +195,25 @@ func (a axis) bands(all []Band, spans []Span) []Band {
 	return drawn
 }
 
+// longStart is how long all starts together take before they are worth a word:
+// each reboot has some.
+const longStart = 10 * time.Minute
+
 // finish sorts what is told in words, bounds it, and sums it up.
 func (l *Lane) finish(a axis) {
-	slices.SortStableFunc(l.Spans, func(a, b Span) int { return a.at.Compare(b.at) })
+	slices.SortStableFunc(l.Spans, func(a, b Span) int {
+		if c := a.at.Compare(b.at); c != 0 || (a.For == "") == (b.For == "") {
+			return c
+		}
+		// A crash comes before the back-off that it led to.
+		return strings.Compare(a.For, b.For)
+	})
 	if more := len(l.Spans) - a.most.spans; more > 0 {
 		l.Spans, l.MoreSpans = l.Spans[more:], more
 	}
 	var parts []string
 	for _, look := range []Look{Down, HeldUp, BackOff, Starting, Unknown} {
-		if d := l.times[look]; d > 0 {
+		if d := l.times[look]; d > 0 && (look != Starting || d >= longStart) {
 			parts = append(parts, fmt.Sprintf("%s %s", look, span(d)))
 		}
 	}

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/timeline"
@@ -24,21 +26,17 @@ const (
 type Mark struct {
 	Sign Sign
 	X    string
-	// Count is the text beside it where there are several and there is room.
-	Count string
+	// Aside is set where a sign of another kind is in the way.
+	Aside bool
 	Title string
 
 	share float64
 	n     int
-	last  time.Time
 }
 
-const (
-	// nearest is the share of the axis that a sign takes on a phone, roomy what
-	// it takes with a count.
-	nearest = 0.022
-	roomy   = 0.075
-)
+// nearest is the share of the axis that a sign takes on a wide page. On a
+// phone signs overlap, and a row of them is still a row.
+const nearest = 0.012
 
 // mark puts one sign at a time, which has to be no earlier than those before of
 // the same kind.
@@ -53,14 +51,13 @@ func (l *Lane) mark(a axis, sign Sign, at time.Time, what string) {
 			break
 		}
 		m.n++
-		m.last = at
 		m.Title = fmt.Sprintf("%s, and %d more until %s", first(m.Title), m.n-1, a.moment(at).Text)
 		return
 	}
 	if l.signs(sign) >= a.most.marks {
 		return
 	}
-	l.Marks = append(l.Marks, Mark{Sign: sign, X: a.percent(at), Title: what + " at " + a.moment(at).Text, share: s, n: 1, last: at})
+	l.Marks = append(l.Marks, Mark{Sign: sign, X: a.percent(at), Title: what + " at " + a.moment(at).Text, share: s, n: 1, Aside: l.occupied(sign, s)})
 }
 
 // first is the beginning of a title of several signs.
@@ -73,6 +70,14 @@ func first(title string) string {
 	return title
 }
 
+// occupied tells whether an act would hide the sign of a rollout, or the other
+// way round: both are drawn below the bands, crashes above.
+func (l *Lane) occupied(sign Sign, share float64) bool {
+	return sign != Crashed && slices.ContainsFunc(l.Marks, func(m Mark) bool {
+		return m.Sign != Crashed && m.Sign != sign && math.Abs(m.share-share) < nearest
+	})
+}
+
 func (l *Lane) signs(sign Sign) int {
 	n := 0
 	for _, m := range l.Marks {
@@ -81,23 +86,6 @@ func (l *Lane) signs(sign Sign) int {
 		}
 	}
 	return n
-}
-
-// counted writes counts where no other mark is in the way.
-func (l *Lane) counted() {
-	for i := range l.Marks {
-		m := &l.Marks[i]
-		if m.n < 2 || m.share > 1-roomy {
-			continue
-		}
-		free := true
-		for _, o := range l.Marks {
-			free = free && (o.share <= m.share || o.share-m.share >= roomy)
-		}
-		if free {
-			m.Count = fmt.Sprint(m.n)
-		}
-	}
 }
 
 // word adds a mark to what is told in words.
@@ -133,7 +121,7 @@ func actMarks(a axis, lanes map[node.PodName]*Lane, acts []restartpolicy.Act) {
 			continue
 		}
 		lane.acts++
-		lane.mark(a, Acted, act.Began.Wall, "act "+name(string(act.Kind)))
+		lane.mark(a, Acted, act.Began.Wall, "act "+word(string(act.Kind)))
 		lane.word(a, act.Began.Wall, "act", fmt.Sprintf("%s: %s", act.Kind, act.Result))
 	}
 }

@@ -72,7 +72,7 @@ func (r *Report) now(a axis, src Sources) {
 
 func (r *Report) verdict(v status.Verdict) Verdict {
 	out := Verdict{
-		Namespace: name(v.Namespace), Pod: r.short(name(v.Pod)), Container: name(v.Container), State: name(string(v.State)), Detail: line(v.Detail),
+		Namespace: name(v.Namespace), Pod: r.short(name(v.Pod)), Container: name(v.Container), State: word(string(v.State)), Detail: line(v.Detail),
 		Look: lookOfState(v.State), For: span(time.Duration(v.ForSeconds) * time.Second), Overdue: v.Overdue,
 		Blocked: line(strings.Join(v.BlockedBy, ", ")),
 	}

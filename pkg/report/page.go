@@ -36,6 +36,6 @@ func Write(w io.Writer, src Sources, from, to time.Time) error {
 			break
 		}
 	}
-	_, err = w.Write(page.Bytes())
+	_, err = w.Write(append(bytes.TrimSpace(page.Bytes()), '\n'))
 	return err
 }

@@ -129,14 +129,13 @@ func (r *Report) lanes(a axis, all map[node.PodName]*Lane) {
 	for _, l := range all {
 		l.finish(a)
 		l.Short = r.short(l.Name)
-		l.counted()
 		if l.Service {
 			services = append(services, l)
 			continue
 		}
 		pods = append(pods, l)
-		if d := l.times[Down]; d > longest || d == longest && d > 0 && l.Name < r.LongestPod {
-			longest, r.Longest, r.LongestPod = d, span(d), l.Name
+		if d := l.times[Down]; d > longest || d == longest && d > 0 && l.Short < r.LongestPod {
+			longest, r.Longest, r.LongestPod = d, span(d), l.Short
 		}
 	}
 	r.Services, _ = chosen(services, a.most.services)

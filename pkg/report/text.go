@@ -9,6 +9,22 @@ import (
 // name is clean text of one line and at most maxName bytes.
 func name(text string) string { return clean(text, maxName, false) }
 
+// word is one of the words that the product uses, or what pretends to be one:
+// short enough never to be broken.
+func word(text string) string {
+	const most = 24
+	text = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '+' {
+			return r
+		}
+		return '?'
+	}, text[:min(len(text), most)])
+	if text == "" {
+		return "?"
+	}
+	return text
+}
+
 // line is clean text of one line and at most maxText bytes.
 func line(text string) string { return clean(text, maxText, false) }
 

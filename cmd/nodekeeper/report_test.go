@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/cmd/internal/fixture"
+	"github.com/nodekeeper/nodekeeper/internal/cli"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/timeline"
+)
+
+func TestReport(t *testing.T) {
+	s := stage(t)
+	fixture.Records(t, s.records, s.now.Wall)
+	s.publish(troubled(s.now))
+	s.acted()
+	s.now.Wall = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	err := timeline.New(s.records).Append(
+		timeline.Line{Time: s.now.Wall.Add(-20 * time.Hour), Kind: timeline.Started, BootID: "boot-1"},
+		timeline.Line{Time: s.now.Wall.Add(-20 * time.Hour), Kind: timeline.Verdict, Namespace: fixture.Namespace, Pod: fixture.Pod, Container: fixture.Container, State: "healthy"},
+		timeline.Line{Time: s.now.Wall.Add(-time.Minute), Kind: timeline.Alive})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(s.state, "report.html")
+	if code, out, stderr := s.call("report", "--since", "24h", "-o", to); code != cli.ExitOK || out != "" || stderr != "" {
+		t.Fatalf("code %d, %q, %q", code, out, stderr)
+	}
+	page, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(to); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	for _, words := range []string{fixture.Node, "Sat 28 Feb 12:00 – Sun 1 Mar 2026 12:00", "UTC", fixture.Line(4, 9), "lost-exit", `class="b running"`, "restart-kubelet", "2 records were evicted"} {
+		if !strings.Contains(string(page), words) {
+			t.Errorf("no %q on the page", words)
+		}
+	}
+	code, out, stderr := s.call("report", "-o", "-")
+	if code != cli.ExitOK || stderr != "" || !strings.HasPrefix(out, "<!doctype html>") || !strings.HasSuffix(out, "</html>\n") {
+		t.Errorf("to the pipe: code %d, %q, %.60q", code, stderr, out)
+	}
+}
+
+func TestAReportOfANodeWithoutFilesSaysSo(t *testing.T) {
+	s := stage(t)
+	code, out, stderr := s.call("report", "-o", "-")
+	if code != cli.ExitOK || stderr != "" || !strings.Contains(out, "the agent does not run") || !strings.Contains(out, "no crash records") {
+		t.Errorf("code %d, %q, %q", code, stderr, out)
+	}
+}
+
+func TestWhatIsWrongWithAReportIsOneLine(t *testing.T) {
+	s := stage(t)
+	for args, c := range map[string]struct {
+		code int
+		says string
+	}{
+		"--since 1s":                             {cli.ExitUsage, "--since 1s: from 1m0s"},
+		"--since 9999h":                          {cli.ExitUsage, "--since 9999h0m0s"},
+		"--since yesterday":                      {cli.ExitUsage, "yesterday"},
+		"--output=":                              {cli.ExitUsage, "which file?"},
+		"pod":                                    {cli.ExitUsage, "pod"},
+		"-o " + s.state + "/no/such/report.html": {cli.ExitFailure, "no such file or directory"},
+		"-o " + s.state + " --since 1h --config x": {cli.ExitUsage, "x"},
+	} {
+		code, out, stderr := s.bare(append([]string{"report", "--config", s.config}, strings.Fields(args)...)...)
+		if code != c.code || out != "" || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
