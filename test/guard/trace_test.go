@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ const deadline = time.Second
 // trace is when the first request for each object was where. A nil trace sees
 // nothing.
 type trace struct {
-	mu    sync.Mutex // guards times and the paths in it
+	lists atomic.Int64 // at the API server now
+	mu    sync.Mutex   // guards times and the paths in it
 	times map[string]*path
 }
 
@@ -44,6 +46,9 @@ type path struct {
 	arrived   time.Time // the kubelet's client has read all of the answer
 	taken     time.Time // the mount has it
 	missed    time.Time // or gives up
+	// throttled is when the API server answered 429, and queued when the guard had
+	// the request while as many LISTs as it allows were with the API server.
+	throttled, queued time.Time
 }
 
 func newTrace() *trace { return &trace{times: map[string]*path{}} }
@@ -80,6 +85,8 @@ type tracedUpstream struct {
 }
 
 func (u *tracedUpstream) List(ctx context.Context, key shape.Key, version, match string) (string, *wire.Object, error) {
+	u.trace.lists.Add(1)
+	defer u.trace.lists.Add(-1)
 	u.trace.note(key.String(), func(p *path) *time.Time { return &p.asked })
 	defer u.trace.note(key.String(), func(p *path) *time.Time { return &p.told })
 	return u.Upstream.List(ctx, key, version, match)
@@ -93,6 +100,9 @@ func (tr *trace) front(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if q, ok := shape.Parse(r); ok {
 			tr.note(q.Key.String(), func(p *path) *time.Time { return &p.received })
+			if tr.lists.Load() >= listsInFlight-1 { // one is handed on at times
+				tr.note(q.Key.String(), func(p *path) *time.Time { return &p.queued })
+			}
 			w = &tracedWriter{w, func() { tr.note(q.Key.String(), func(p *path) *time.Time { return &p.answered }) }}
 		}
 		h.ServeHTTP(w, r)
@@ -144,7 +154,11 @@ func (c *tracedClient) RoundTrip(r *http.Request) (*http.Response, error) {
 		},
 	}))
 	response, err := c.inner.RoundTrip(r)
-	if err == nil {
+	switch {
+	case err != nil:
+	case response.StatusCode == http.StatusTooManyRequests:
+		c.trace.note(key, func(p *path) *time.Time { return &p.throttled })
+	default:
 		response.Body = &tracedBody{ReadCloser: response.Body, stream: q.Verb != shape.List, all: func() {
 			c.trace.note(key, func(p *path) *time.Time { return &p.arrived })
 		}}
@@ -175,8 +189,16 @@ func (b *tracedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ofBucket is the part that is the guard's doing.
-const ofBucket = "guard: bucket, coalescing"
+// listsInFlight is how many LISTs the guard has with the API server at most:
+// pkg/immutable/options.go.
+const listsInFlight = 48
+
+// Parts that go by other names where it is known what was waited for.
+const (
+	ofBucket  = "guard: bucket, coalescing"
+	ofQueue   = "guard: as many LISTs as it allows are with the API server"
+	throttled = "API server answers 429"
+)
 
 // leg is a part of a first read's way.
 type leg struct {
@@ -254,8 +276,14 @@ func (tr *trace) explain(guarded bool) explanation {
 			e.spent[l.name] += to.Sub(at)
 			if d := to.Sub(at); d > most {
 				most, name = d, l.name
+				if name == ofBucket && !p.queued.IsZero() {
+					name = ofQueue
+				}
 			}
 			at = to
+		}
+		if !p.throttled.IsZero() && p.throttled.Before(gaveUp) {
+			name = throttled
 		}
 		e.mine[name]++
 	}
@@ -271,6 +299,36 @@ func (e explanation) print(t testing.TB, name string) {
 	fmt.Fprintf(&b, "%s: %d objects whose first read missed 1 s, explained by", name, e.total)
 	for _, l := range e.legs {
 		fmt.Fprintf(&b, "\n  %5d  mean %4d ms  %s", e.mine[l.name], e.spent[l.name].Milliseconds()/int64(e.total), l.name)
+		if n := e.mine[ofQueue]; l.name == ofBucket && n > 0 {
+			fmt.Fprintf(&b, "\n  %5d                %s", n, ofQueue)
+		}
+	}
+	if n := e.mine[throttled]; n > 0 {
+		fmt.Fprintf(&b, "\n  %5d                %s", n, throttled)
 	}
 	t.Log(b.String())
+}
+
+// pulse measures how long this process had to wait for a processor, at most,
+// until the function it returns is called.
+func pulse() (stop func() time.Duration) {
+	const beat = 10 * time.Millisecond
+	done, most := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		longest := time.Duration(0)
+		for {
+			at := time.Now()
+			select {
+			case <-time.After(beat):
+				longest = max(longest, time.Since(at)-beat)
+			case <-done:
+				most <- longest
+				return
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(done)
+		return <-most
+	}
 }

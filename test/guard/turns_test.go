@@ -33,10 +33,12 @@ func TestFirstReadsInTurns(t *testing.T) {
 			k := newKubelet(t, path, byWatch)
 			k.trace = seen
 			before := c.mark(t)
+			stop := pulse()
 			m := k.start(t, w)
+			stalled := stop()
 			missed[guarded] += m.missed
 			all[guarded] += m.all
-			t.Logf("%s %v; %d of %d first reads missed 1 s, p99 %v, all read after %v", name, c.counted(t, before, w), m.missed, m.reads, round(m.p99), round(m.all))
+			t.Logf("%s %v; %d of %d first reads missed 1 s, p99 %v, all read after %v; the machine stalled for %v at most", name, c.counted(t, before, w), m.missed, m.reads, round(m.p99), round(m.all), round(stalled))
 			seen.explain(guarded == 1).print(t, name)
 			k.stop(w)
 			if p != nil {
