@@ -17,6 +17,7 @@ const (
 	quiet      = "Feature:Quiet"    // no act is allowed
 	records    = "Feature:Records"  // crash records are expected
 	guard      = "Feature:Guard"    // the kubelet goes through the watch guard
+	observe    = "Feature:Observe"  // metrics, Events, the condition of the Node
 	delivery   = "Feature:Delivery" // all comes by MachineConfigs
 )
 

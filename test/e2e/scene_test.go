@@ -123,7 +123,7 @@ func (s *scene) agent(more ...string) {
 }
 
 // configuration is the test settings with more lines: under restart:, but for
-// those that begin with "retention:", "logs:" or "proxy:".
+// those that begin with "retention:", "logs:", "proxy:" or "announce:".
 func configuration(lines []string) string {
 	var restart, other strings.Builder
 	retention, logs := "", ""
@@ -132,7 +132,7 @@ func configuration(lines []string) string {
 			retention = ", " + more
 		} else if more, ok := strings.CutPrefix(l, "logs: "); ok {
 			logs = ", " + more
-		} else if strings.HasPrefix(l, "proxy:") {
+		} else if strings.HasPrefix(l, "proxy:") || strings.HasPrefix(l, "announce:") {
 			other.WriteString(l + "\n")
 		} else {
 			restart.WriteString("  " + l + "\n")
