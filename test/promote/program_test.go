@@ -64,6 +64,7 @@ func program(t *testing.T, c *cluster) {
 	if said := run("--min-age=0", "--dry-run=false"); !strings.Contains(said, `msg="made immutable"`) || len(s.immutable()) != 1 {
 		t.Errorf("run:\n%s", said)
 	}
+	watched(t, binary, kubeconfig)
 }
 
 // As rbac.yaml says: bound in one namespace, it works there.
