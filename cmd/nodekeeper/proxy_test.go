@@ -25,8 +25,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nodekeeper/nodekeeper/internal/cli"
+	"github.com/nodekeeper/nodekeeper/pkg/agent/metrics"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/counted"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/pkitest"
+	"github.com/nodekeeper/nodekeeper/pkg/node/clock"
 )
 
 // guarded is a node with an API server and a proxy that a service manager
@@ -246,6 +248,12 @@ func TestTheProxyServesFromReadyToStop(t *testing.T) {
 	g.write(g.off, "")
 	g.until("a bypass", status("kill switch"))
 	g.hears("STATUS=bypass: kill switch")
+	page := string(metrics.New(metrics.Options{Clock: clock.New("/proc"), Proxy: counted.Dir(g.run), Derived: g.derived}).Text())
+	for _, line := range []string{"nodekeeper_proxy_up 1", `nodekeeper_proxy_bypass{reason="kill-switch"} 1`, `nodekeeper_proxy_bypass{reason="direct"} 0`} {
+		if !strings.Contains(page, "\n"+line+"\n") {
+			t.Errorf("no line %q in\n%s", line, page)
+		}
+	}
 	g.wantsAnswer(kubelet, "in the bypass")
 	if err := os.Remove(g.off); err != nil {
 		t.Fatal(err)
