@@ -12,6 +12,7 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/agent"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/counted"
 )
 
 // The agent's heap is a few MiB of short-lived snapshots: collecting it three
@@ -52,6 +53,7 @@ func (p *program) run() *cobra.Command {
 		options := agent.Options{
 			Config: cfg, Version: versionText(), Node: n.observer, Remedy: n.executor, Clock: p.clock,
 			After: time.After, Notify: notifier(log), Watchdog: watchdog, Logger: log,
+			Counts: guardCounts(counted.Dir(cfg.Directories.Run), p.clock),
 		}
 		return n.runAgent(c.Context(), options)
 	})

@@ -129,10 +129,10 @@ func (c *chronicle) count(now node.Instant) []timeline.Line {
 	if c.counts == nil || c.counted != 0 && now.Boot-c.counted < countEvery {
 		return nil
 	}
+	c.counted = now.Boot
 	counts, ok := c.counts()
 	if !ok {
 		return nil
 	}
-	c.counted = now.Boot
 	return []timeline.Line{{Time: now.Wall, Kind: timeline.Proxy, Counts: &counts}}
 }
