@@ -16,7 +16,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-manifests test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
+.PHONY: help build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-manifests test-report test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ test-machineconfig: ## the MachineConfigs by Butane, Ignition and systemd
 
 test-manifests: prepare ## the cluster's objects against a real API server, alerts and dashboards with Prometheus's own code
 	cd test/manifests && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off ./...
+
+test-report: build ## the page of nodekeeper report in a browser: screens, paper, axe-core (pictures in _output/report)
+	cd test/report && GOWORK=off $(GO) run ./prepare
+	cd test/report && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper GOWORK=off CGO_ENABLED=0 $(GO) test -count=1 -timeout 10m -v ./...
 
 test-box: prepare ## unit tests of the node in a box, and one box booted
 	cd test && $(GO) test ./node/...
