@@ -4,6 +4,7 @@
 //	overlays_test.go    each overlay builds, and the API server takes it
 //	definitions_test.go the custom resources' definitions that takes
 //	rights_test.go      what each account may do and what not
+//	installer_test.go   what the installer of a trial takes of a node
 //	rules_test.go       alerts are well formed, have a page each, name known metrics
 //	alerts_test.go      each alert fires, and keeps quiet
 //	evaluation_test.go  Prometheus's engine over series in memory
