@@ -10,17 +10,15 @@ import (
 	"github.com/nodekeeper/nodekeeper/test/node"
 )
 
-// proxySettings lead the guard to the box's kubelet.
-const proxySettings = "proxy: {kubeconfig: " + node.KubeletKubeconfig + ", certificates: " + node.KubeletPKI + "}"
-
 // guarded boots a node whose kubelet goes through the watch guard, or directly.
-func (s *scene) guarded(through bool, more string) {
+// More are settings of the proxy, each with its name.
+func (s *scene) guarded(through bool, more ...string) {
 	s.Helper()
-	settings := proxySettings
-	if more != "" {
-		settings = strings.TrimSuffix(proxySettings, "}") + ", " + more + "}"
+	settings := []string{"kubeconfig: " + node.KubeletKubeconfig}
+	if !slices.ContainsFunc(more, func(m string) bool { return strings.HasPrefix(m, "certificates:") }) {
+		settings = append(settings, "certificates: "+node.KubeletPKI)
 	}
-	s.agent(settings)
+	s.agent("proxy: {" + strings.Join(append(settings, more...), ", ") + "}")
 	if !through {
 		return
 	}
@@ -29,50 +27,6 @@ func (s *scene) guarded(through bool, more string) {
 		out, _, err := s.box.Exec(s.ctx, "sh", "-c", "tr '\\0' ' ' < /proc/$(pidof kubelet)/cmdline")
 		return err == nil && strings.Contains(out, "--kubeconfig=/run/nodekeeper/kubeconfig")
 	})
-}
-
-// workload is pods with Secrets and ConfigMaps of their own, in one namespace.
-type workload struct {
-	namespace                   string
-	pods                        int
-	immutableSecrets, configMap int // of each pod
-}
-
-func (w workload) yaml() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default, namespace: %[1]s}\n", w.namespace)
-	for p := range w.pods {
-		var mounts, volumes []string
-		for i := range w.immutableSecrets {
-			name := fmt.Sprintf("imm-%d-%d", p, i)
-			fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nimmutable: true\nstringData: {value: %[1]s}\n", name, w.namespace)
-			mounts = append(mounts, fmt.Sprintf("{name: %s, mountPath: /mnt/%[1]s}", name))
-			volumes = append(volumes, fmt.Sprintf("{name: %s, secret: {secretName: %[1]s}}", name))
-		}
-		for i := range w.configMap {
-			name := fmt.Sprintf("cm-%d-%d", p, i)
-			fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s}\ndata: {value: %[1]s}\n", name, w.namespace)
-			mounts = append(mounts, fmt.Sprintf("{name: %s, mountPath: /mnt/%[1]s}", name))
-			volumes = append(volumes, fmt.Sprintf("{name: %s, configMap: {name: %[1]s}}", name))
-		}
-		fmt.Fprintf(&b, `---
-apiVersion: v1
-kind: Pod
-metadata: {name: p%d, namespace: %s}
-spec:
-  nodeName: node1
-  hostNetwork: true
-  automountServiceAccountToken: false
-  terminationGracePeriodSeconds: 1
-  containers:
-  - name: main
-    image: localhost/nodekeeper/workload:latest
-    imagePullPolicy: Never
-    volumeMounts: [%s]
-  volumes: [%s]
-`, p, w.namespace, strings.Join(mounts, ", "), strings.Join(volumes, ", "))
-	}
-	return b.String()
 }
 
 // kubectl runs as an admin in the box.
@@ -84,32 +38,27 @@ func (s *scene) kubectl(args ...string) (string, error) {
 	return out, nil
 }
 
-// apply makes a workload and waits until all of its pods run.
-func (s *scene) apply(w workload) {
-	s.Helper()
-	file := "/root/" + w.namespace + ".yaml"
-	s.must(s.box.WriteFile(file, []byte(w.yaml()), 0o600), "write the workload")
-	_, err := s.kubectl("apply", "-f", file)
-	s.must(err, "apply the workload")
-	s.eventually(3*time.Minute, fmt.Sprintf("%d pods of %s run", w.pods, w.namespace), func() bool {
-		out, err := s.kubectl("-n", w.namespace, "get", "pods", "--no-headers")
-		return err == nil && strings.Count(out, "Running") == w.pods
-	})
-}
-
 // heard is one request that the API server's audit log has.
 type heard struct {
 	AuditID, Stage, Verb, UserAgent, RequestURI string
-	User                                        struct{ Username string }
-	ObjectRef                                   struct{ Resource, Namespace, Name string }
-	RequestReceivedTimestamp                    time.Time
+	User                                        struct {
+		Username string
+		Extra    map[string][]string
+	}
+	ObjectRef                struct{ Resource, Namespace, Name string }
+	ResponseStatus           struct{ Code int }
+	RequestReceivedTimestamp time.Time
 }
 
-// audit are the node's requests so far, each once, oldest first.
+// audit are the node's requests so far, at all API servers, each once, oldest
+// first.
 func (s *scene) audit() []heard {
 	s.Helper()
 	data, err := s.box.ReadFile(node.AuditLog)
 	s.must(err, "read the audit log")
+	if more, err := s.box.ReadFile(node.SecondAuditLog); err == nil {
+		data = append(data, more...)
+	}
 	seen := map[string]bool{}
 	var out []heard
 	for line := range strings.Lines(string(data)) {
@@ -143,16 +92,17 @@ func watches(requests []heard, namespace string) (secrets, configMaps, lists int
 	return secrets, configMaps, lists
 }
 
-// leaseGap is the longest time between two renewals of the node's lease.
-func leaseGap(requests []heard) time.Duration {
+// leaseGap is the longest time between two renewals of the node's lease that
+// ended after a moment.
+func leaseGap(requests []heard, after time.Time) time.Duration {
 	var longest time.Duration
 	var last time.Time
 	for _, h := range requests {
-		if h.ObjectRef.Resource != "leases" || (h.Verb != "update" && h.Verb != "patch") {
+		if h.ObjectRef.Resource != "leases" || h.Verb == "get" || h.ResponseStatus.Code >= 300 {
 			continue
 		}
-		if !last.IsZero() {
-			longest = max(longest, h.RequestReceivedTimestamp.Sub(last))
+		if at := h.RequestReceivedTimestamp; !last.IsZero() && at.After(after) {
+			longest = max(longest, at.Sub(last))
 		}
 		last = h.RequestReceivedTimestamp
 	}

@@ -98,11 +98,17 @@ func (s *secrets) addTo(t *tree, nodeName string) {
 	t.addSecret(pkiDir+"/apiserver.crt", s.apiServer.certificate)
 	t.addSecret(pkiDir+"/apiserver.key", s.apiServer.key)
 	t.addSecret(pkiDir+"/serviceaccount.key", s.serviceAccount.key)
-	t.addSecret(kubeconfig, s.kubeconfig("system:node:"+nodeName, s.kubelet))
-	t.addSecret(AdminKubeconfig, s.kubeconfig("admin", s.admin))
+	t.addSecret(kubeconfig, s.kubeconfig("system:node:"+nodeName, inline(s.kubelet)))
+	t.addSecret(AdminKubeconfig, s.kubeconfig("admin", inline(s.admin)))
 }
 
-func (s *secrets) kubeconfig(user string, credentials pair) []byte {
+// inline has a certificate in the kubeconfig itself.
+func inline(p pair) string {
+	encode := base64.StdEncoding.EncodeToString
+	return fmt.Sprintf("    client-certificate-data: %s\n    client-key-data: %s\n", encode(p.certificate), encode(p.key))
+}
+
+func (s *secrets) kubeconfig(user, credentials string) []byte {
 	encode := base64.StdEncoding.EncodeToString
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
@@ -114,13 +120,11 @@ clusters:
 users:
 - name: %q
   user:
-    client-certificate-data: %s
-    client-key-data: %s
-contexts:
+%scontexts:
 - name: box
   context: {cluster: box, user: %q}
 current-context: box
-`, APIURL, encode(s.ca.certificate), user, encode(credentials.certificate), encode(credentials.key), user)
+`, APIURL, encode(s.ca.certificate), user, credentials, user)
 }
 
 // adminTLS is for requests to the API server from the test.

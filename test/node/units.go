@@ -14,7 +14,9 @@ const (
 	CRIProxy = "box-criproxy.service"
 	Etcd     = "box-etcd.service"
 	API      = "box-apiserver.service"
-	Agent    = "nodekeeper.service"
+	// secondAPI is there after OpenSecondAPI.
+	secondAPI = "box-apiserver-second.service"
+	Agent     = "nodekeeper.service"
 )
 
 func addUnits(t *tree, options Options) {
@@ -36,7 +38,7 @@ func addUnits(t *tree, options Options) {
 	}
 	if options.API {
 		add(Etcd, etcdUnit, false)
-		add(API, apiServerUnit(), false)
+		add(API, apiServerUnit(etcdURL, apiPort, AuditLog), false)
 	}
 }
 
@@ -110,15 +112,17 @@ Restart=always
 RestartSec=1
 `
 
+const etcdURL = "http://127.0.0.1:2379"
+
 const etcdUnit = `[Unit]
 Description=etcd
 
 [Service]
 Type=notify
-ExecStart=/usr/local/bin/etcd --data-dir=/var/lib/etcd --listen-client-urls=http://127.0.0.1:2379 --advertise-client-urls=http://127.0.0.1:2379 --listen-peer-urls=http://127.0.0.1:2380 --unsafe-no-fsync
+ExecStart=/usr/local/bin/etcd --data-dir=/var/lib/etcd --listen-client-urls=` + etcdURL + ` --advertise-client-urls=` + etcdURL + ` --listen-peer-urls=http://127.0.0.1:2380 --unsafe-no-fsync
 `
 
-func apiServerUnit() string {
+func apiServerUnit(etcd string, port int, auditLog string) string {
 	return `[Unit]
 Description=Kubernetes API server
 Requires=box-etcd.service
@@ -126,7 +130,7 @@ After=box-etcd.service
 
 [Service]
 Type=notify
-ExecStart=` + strings.Join(apiServerCommand(), " ") + `
+ExecStart=` + strings.Join(apiServerCommand(etcd, port, auditLog), " ") + `
 # It would wait a minute for its watchers to leave.
 TimeoutStopSec=2
 `
