@@ -49,7 +49,8 @@ packages: ## the .deb and .rpm of a node without a machine config operator into 
 	cd tools/image && GOWORK=off $(GO) run . packages -version '$(VERSION)' -out $(CURDIR)/$(OUT)
 
 test-image: ## the image and the packages: what is in them, and that two builds are one
-	cd tools/image && GOWORK=off $(GO) test -timeout 15m ./...
+	@out=$$(gofmt -l tools/image packaging); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
+	cd tools/image && export GOWORK=off && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
 test: lint prepare test-unit test-differential test-guard test-box test-e2e ## everything but the slow cases, on real components (root)
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -107,8 +108,7 @@ func compressed(image v1.Image) (int64, error) {
 
 // push sends a layout to a registry.
 func push(ctx context.Context, args []string) error {
-	var s source
-	f := s.flags("push")
+	f := flag.NewFlagSet("push", flag.ExitOnError)
 	layout := f.String("layout", "../../_output/image", "the layout that build has written")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -2,6 +2,7 @@
 //
 //	image build [-only linux/amd64]   the OCI image, as a layout and an archive
 //	image push REGISTRY/REPO[:TAG]    to a registry; prints REGISTRY/REPO@sha256:...
+//	image show [FILE]                 what is in it, or one file of it
 //	image packages                    the .deb and .rpm of a node
 package main
 
@@ -30,9 +31,9 @@ func main() {
 }
 
 func execute(ctx context.Context, args []string) error {
-	commands := map[string]func(context.Context, []string) error{"build": build, "push": push, "packages": packages}
+	commands := map[string]func(context.Context, []string) error{"build": build, "push": push, "packages": packages, "show": show}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("want a command: build, push, packages")
+		return fmt.Errorf("want a command: build, push, packages, show")
 	}
 	return commands[args[0]](ctx, args[1:])
 }
