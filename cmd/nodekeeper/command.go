@@ -56,7 +56,7 @@ func (p *program) root() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&p.path, "config", config.DefaultPath, "configuration file")
-	root.AddCommand(p.run(), p.status(), p.acts(), p.crashes(), p.logs(), p.export(), p.report(), p.hold(), p.release(), p.hook(), p.audit(), p.proxy(), p.kubeconfig(), p.pause(), p.resume(), p.config(), p.render(), p.install(), p.version())
+	root.AddCommand(p.run(), p.status(), p.acts(), p.crashes(), p.logs(), p.export(), p.report(), p.gather(), p.hold(), p.release(), p.hook(), p.audit(), p.proxy(), p.kubeconfig(), p.pause(), p.resume(), p.config(), p.render(), p.install(), p.version())
 	return root
 }
 

@@ -8,6 +8,7 @@
 //	nodekeeper logs NAMESPACE/POD      the log of one, of one that ended too
 //	nodekeeper export -o FILE.tgz      all that is kept of them, to pass on
 //	nodekeeper report -o FILE.html     one page of what happened
+//	nodekeeper gather                  all that explains a fault, as must-gather has it
 //	nodekeeper hold, release ID        keep a record for as long as it takes
 //	nodekeeper hook check              the OCI hook: install, uninstall, check
 //	nodekeeper audit                   what the kubelet asks of the API server
@@ -33,6 +34,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/nodekeeper/nodekeeper/pkg/node/clock"
@@ -43,5 +45,14 @@ func main() {
 	// A second signal ends the program at once.
 	context.AfterFunc(ctx, stop)
 	p := &program{out: os.Stdout, err: os.Stderr, clock: clock.New("/proc")}
-	os.Exit(p.execute(ctx, os.Args[1:]))
+	os.Exit(p.execute(ctx, commandLine(os.Args)))
+}
+
+// commandLine is what the program is called with. Under the name gather, which
+// oc adm must-gather calls without arguments, it is that command.
+func commandLine(args []string) []string {
+	if filepath.Base(args[0]) == "gather" {
+		return append([]string{"gather"}, args[1:]...)
+	}
+	return args[1:]
 }
