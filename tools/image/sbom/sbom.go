@@ -45,6 +45,9 @@ type Bill struct {
 // content, is the digest of what it says.
 func (b Bill) Document() ([]byte, error) {
 	doc := b.document()
+	if err := distinct(doc.Packages); err != nil {
+		return nil, fmt.Errorf("the bill of materials %s: %w", b.Name, err)
+	}
 	var told bytes.Buffer
 	if err := write(doc, &told); err != nil {
 		return nil, err
@@ -57,6 +60,20 @@ func (b Bill) Document() ([]byte, error) {
 	var out bytes.Buffer
 	err := write(doc, &out)
 	return out.Bytes(), err
+}
+
+// distinct is an error where two packages have one identifier: names are longer
+// than the letters that SPDX allows.
+func distinct(packages []*spdx.Package) error {
+	names := map[common.ElementID]string{}
+	for _, p := range packages {
+		name := p.PackageName + "@" + p.PackageVersion
+		if other, ok := names[p.PackageSPDXIdentifier]; ok {
+			return fmt.Errorf("%s and %s have one identifier", other, name)
+		}
+		names[p.PackageSPDXIdentifier] = name
+	}
+	return nil
 }
 
 func write(doc *spdx.Document, to io.Writer) error {
