@@ -16,7 +16,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) demo test test-unit test-differential test-guard test-manifests test-report test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
+.PHONY: help build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) krew demo test test-unit test-differential test-guard test-manifests test-report test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ build-plugin: $(PLUGINS) ## build the plugin of oc for linux, darwin and windows
 $(PLUGINS): $(OUT)/kubectl-nodekeeper-%:
 	@mkdir -p $(OUT)
 	GOOS=$(firstword $(subst -, ,$*)) GOARCH=$(lastword $(subst -, ,$*)) $(BUILD) -o $@ ./cmd/kubectl-nodekeeper
+
+krew: build-plugin ## pack the plugin's builds for a release, with the manifest of krew (VERSION=v1.2.3)
+	cd tools && $(GO) run ./krew -version $(VERSION)
 
 demo: build ## reproduce the original bug on a real node and repair it (DEMO=lost-exit for another)
 	@cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) run ./demo $(DEMO)
