@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
+	"github.com/nodekeeper/nodekeeper/pkg/immutable/pkitest"
 	"github.com/nodekeeper/nodekeeper/pkg/node/cri/critest"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
@@ -38,13 +41,15 @@ type running struct {
 	run     string
 	address string // of its metrics
 	log     bytes.Buffer
+	// told gets what the API server is asked for.
+	told chan string
 }
 
 // startAgent starts an agent that sees so many static pods of three containers.
 func startAgent(tb testing.TB, pods int) *running {
 	tb.Helper()
 	dir := tb.TempDir()
-	a := &running{TB: tb, run: filepath.Join(dir, "run"), address: freeAddress(tb)}
+	a := &running{TB: tb, run: filepath.Join(dir, "run"), address: freeAddress(tb), told: make(chan string, 100)}
 	runtime := critest.Start(tb)
 	manifests := filepath.Join(dir, "manifests")
 	if err := os.Mkdir(manifests, 0o755); err != nil {
@@ -62,8 +67,8 @@ kubelet: {nodeName: n1, staticPodPath: %s, podsAPISocket: %s/none.sock, podsURL:
 runtime: {socket: %s}
 restart: {dryRun: true}
 metrics: {listen: %q}
-announce: {kubeconfig: %s/none}
-`, dir, dir, dir, manifests, dir, runtime.Socket(), a.address, dir)
+announce: {kubeconfig: %s}
+`, dir, dir, dir, manifests, dir, runtime.Socket(), a.address, a.apiServer())
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}
@@ -75,6 +80,43 @@ announce: {kubeconfig: %s/none}
 	}
 	tb.Cleanup(func() { _ = a.command.Process.Kill() })
 	return a
+}
+
+// apiServer has nothing and takes everything. It returns the kubelet's
+// kubeconfig.
+func (a *running) apiServer() string {
+	a.Helper()
+	ca := pkitest.New(a.TB)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "{}")
+		select {
+		case a.told <- r.Method + " " + r.URL.Path + " by " + r.TLS.PeerCertificates[0].Subject.CommonName:
+		default:
+		}
+	}))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{ca.Server("api.example").Certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool()}
+	server.StartTLS()
+	a.Cleanup(server.Close)
+	node := ca.NewNode(server.URL, "api.example")
+	node.Rotate(ca.Kubelet("n1"))
+	return node.Kubeconfig
+}
+
+// tells waits until the API server is asked for something.
+func (a *running) tells(want string) {
+	a.Helper()
+	limit := time.After(time.Minute)
+	for {
+		select {
+		case got := <-a.told:
+			if got == want {
+				return
+			}
+		case <-limit:
+			a.Fatalf("the API server is not asked for %s:\n%s", want, a.log.String())
+		}
+	}
 }
 
 // freeAddress is one that nothing listens on, for now.
@@ -152,6 +194,7 @@ func (a *running) stop() {
 func TestRunLooksAndEndsWell(t *testing.T) {
 	a := startAgent(t, 2)
 	s := a.looked(2)
+	a.tells("PATCH /api/v1/nodes/n1/status by system:node:n1")
 	if text := a.get("/healthz"); text != "ok\n" {
 		t.Errorf("healthz: %q", text)
 	}
@@ -179,6 +222,7 @@ func TestRunLooksAndEndsWell(t *testing.T) {
 func BenchmarkAgent(b *testing.B) {
 	a := startAgent(b, 110)
 	a.looked(10)
+	a.tells("PATCH /api/v1/nodes/n1/status by system:node:n1")
 	a.get("/metrics")
 	b.ReportMetric(float64(a.resident())/1024, "MiB-resident")
 	b.ReportMetric(0, "ns/op")
