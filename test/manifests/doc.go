@@ -9,6 +9,7 @@
 //	alerts_test.go      each alert fires, and keeps quiet
 //	evaluation_test.go  Prometheus's engine over series in memory
 //	dashboards_test.go  queries of the dashboards
+//	labels_test.go      labels after the ServiceMonitor's relabelling
 //	krew_test.go        the archives and the manifest that krew installs
 //
 // The package exists for its tests only. The API server comes from the cache that
