@@ -20,8 +20,11 @@ import (
 const (
 	installer    = "nodekeeper-install.service"
 	settingsUnit = "nodekeeper-settings.service"
-	// installBound is how long the kubelet may wait for the installer.
+	// installBound is how long the kubelet may wait for the installer: its unit's
+	// limit. replaceBound is that where a program is in place that works: the
+	// installer's own limit, and what it cleans up.
 	installBound = 120 * time.Second
+	replaceBound = 45 * time.Second
 )
 
 // member is a node of a pool: it takes MachineConfigs, and nothing else is
