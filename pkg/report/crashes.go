@@ -63,7 +63,7 @@ func (r *Report) crashes(a axis, lanes map[node.PodName]*Lane, src Sources) {
 		}
 		lane.crashes++
 		lane.mark(a, Crashed, endedAt(&e.Meta), fmt.Sprintf("%s of %s", e.Class, name(e.Container)))
-		lane.word(a, endedAt(&e.Meta), string(e.Class), fmt.Sprintf("%s, attempt %d: %s", e.Container, e.Attempt.Attempt, exit(&e.Meta)))
+		lane.word(endedAt(&e.Meta), string(e.Class), fmt.Sprintf("%s, attempt %d: %s", e.Container, e.Attempt.Attempt, exit(&e.Meta)))
 	}
 	r.Ends = len(own)
 	r.MoreCrashes = max(0, len(own)-a.most.crashes)

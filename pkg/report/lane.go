@@ -148,21 +148,19 @@ func (l *Lane) add(a axis, p piece) {
 	if !p.to.Equal(a.to) {
 		l.Now = Unseen
 	}
-	why := line(p.why)
-	l.Spans = append(l.Spans, Span{At: a.moment(p.from), Look: p.look.String(), For: span(d), Detail: why, at: p.from})
-	title := fmt.Sprintf("%s from %s for %s", p.look, a.moment(p.from).Text, span(d))
-	if why != "" {
-		title += ": " + clean(why, maxTitle, false)
-	}
-	l.Bands = append(l.Bands, Band{Look: p.look, X: a.percent(p.from), Width: a.width(p.from, p.to), Title: title})
+	l.Spans = append(l.Spans, Span{Look: p.look.String(), For: span(d), Detail: p.why, at: p.from})
+	l.Bands = append(l.Bands, Band{Look: p.look, X: a.percent(p.from), Width: a.width(p.from, p.to)})
 }
 
 // bands are what is drawn: where there are too many, the worst look of each of
 // equal parts of the axis.
 func (a axis) bands(all []Band, spans []Span) []Band {
-	if len(all) > a.most.titles {
-		for i := range all {
-			all[i].Title = ""
+	if len(all) <= a.most.titles {
+		for i, s := range spans {
+			all[i].Title = fmt.Sprintf("%s from %s for %s", s.Look, a.moment(s.at).Text, s.For)
+			if why := clean(s.Detail, maxTitle, false); why != "" {
+				all[i].Title += ": " + why
+			}
 		}
 	}
 	if len(all) <= a.most.bands {
@@ -210,6 +208,10 @@ func (l *Lane) finish(a axis) {
 	})
 	if more := len(l.Spans) - a.most.spans; more > 0 {
 		l.Spans, l.MoreSpans = l.Spans[more:], more
+	}
+	for i := range l.Spans {
+		s := &l.Spans[i]
+		s.At, s.Detail = a.moment(s.at), line(s.Detail)
 	}
 	var parts []string
 	for _, look := range []Look{Down, HeldUp, BackOff, Starting, Unknown} {

@@ -89,8 +89,8 @@ func (l *Lane) signs(sign Sign) int {
 }
 
 // word adds a mark to what is told in words.
-func (l *Lane) word(a axis, at time.Time, what, detail string) {
-	l.Spans = append(l.Spans, Span{At: a.moment(at), Look: what, Detail: line(detail), at: at})
+func (l *Lane) word(at time.Time, what, detail string) {
+	l.Spans = append(l.Spans, Span{Look: what, Detail: detail, at: at})
 }
 
 // rollouts marks where the revision of a pod changed.
@@ -108,7 +108,7 @@ func (r *Report) rollouts(a axis, lanes map[node.PodName]*Lane, lines []timeline
 		}
 		what := fmt.Sprintf("rollout of revision %s", name(l.Revision))
 		lanes[key].mark(a, Rolled, l.Time, what)
-		lanes[key].word(a, l.Time, "rollout", fmt.Sprintf("revision %s, after %s", l.Revision, before))
+		lanes[key].word(l.Time, "rollout", fmt.Sprintf("revision %s, after %s", l.Revision, before))
 		r.Rollouts++
 	}
 }
@@ -122,7 +122,7 @@ func actMarks(a axis, lanes map[node.PodName]*Lane, acts []restartpolicy.Act) {
 		}
 		lane.acts++
 		lane.mark(a, Acted, act.Began.Wall, "act "+word(string(act.Kind)))
-		lane.word(a, act.Began.Wall, "act", fmt.Sprintf("%s: %s", act.Kind, act.Result))
+		lane.word(act.Began.Wall, "act", fmt.Sprintf("%s: %s", act.Kind, act.Result))
 	}
 }
 

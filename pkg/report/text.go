@@ -84,6 +84,9 @@ func clean(text string, limit int, lines bool) string {
 // invisible characters are controls, direction overrides, line separators,
 // private and unassigned ones; the joiners that scripts and emoji need are not.
 func invisible(r rune) bool {
+	if r < unicode.MaxASCII {
+		return r < ' '
+	}
 	return r != '\u200c' && r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp)
 }
 
