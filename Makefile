@@ -7,7 +7,8 @@ CACHE     ?= $(or $(NODEKEEPER_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nod
 PARALLEL  ?= 9
 LABELS    ?= !Slow
 # Vet and staticcheck of test/differential would go through the whole kubelet.
-MODULES   := . test
+SOURCES   := cmd pkg internal machineconfig packaging test tools
+MODULES   := . test test/apiserver test/machineconfig test/report
 BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 # Where admins run the plugin of oc.
 PLUGINS   := $(foreach os,linux darwin windows,$(foreach arch,amd64 arm64,$(OUT)/kubectl-nodekeeper-$(os)-$(arch)))
@@ -52,10 +53,9 @@ packages: ## the .deb and .rpm of a node without a machine config operator into 
 	cd tools/image && GOWORK=off $(GO) run . packages -version '$(VERSION)' -out $(CURDIR)/$(OUT)
 
 test-image: ## the image and the packages: what is in them, and that two builds are one
-	@out=$$(gofmt -l tools/image packaging); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
 	cd tools/image && export GOWORK=off && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
-test: lint prepare test-unit test-differential test-guard test-box test-e2e ## everything but the slow cases, on real components (root)
+test: lint prepare test-unit test-differential test-guard test-box test-image test-machineconfig test-manifests test-report test-e2e ## everything but the slow cases, on real components (root)
 
 test-unit: ## unit, property and adapter tests of the product
 	$(GO) test -race ./...
@@ -104,12 +104,12 @@ fuzz: ## a minute of fuzzing for each fuzz target
 	    $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$pkg || exit 1; done; done
 
 lint: ## formatting, vet, staticcheck; the plugin of oc on other systems too
-	@out=$$(gofmt -l cmd pkg internal test); test -z "$$out" || { echo "gofmt: run make fmt: $$out"; exit 1; }
+	@out=$$(gofmt -l $(SOURCES)); test -z "$$out" || { echo "gofmt: run make fmt: $$out"; exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
 	@for os in darwin windows; do GOOS=$$os $(GO) vet ./cmd/kubectl-nodekeeper || exit 1; done
 
 fmt: ## format all Go files
-	gofmt -w cmd pkg internal test
+	gofmt -w $(SOURCES)
 
 generate: ## regenerate checked-in generated files
 	$(GO) generate ./...

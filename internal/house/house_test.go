@@ -23,7 +23,7 @@ var rows = [][]string{
 	{"pkg/restartpolicy", "pkg/logretention", "pkg/immutable"},
 	{"pkg/node", "pkg/lifecycle"},
 	{"pkg/config"},
-	{"internal"},
+	{"internal", "packaging", "machineconfig"},
 }
 
 // pure lists what the pure packages may import outside the module.
