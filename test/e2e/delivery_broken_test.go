@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 	"github.com/nodekeeper/nodekeeper/test/node"
 )
 
@@ -52,6 +53,31 @@ func TestBrokenHookFile(t *testing.T) {
 		now, err := s.box.ReadFile(hookFile)
 		return err == nil && string(now) == string(whole)
 	})
+}
+
+// CRI-O is restarted before the agent has seen the damage, and fails. It is tried
+// again as on a real node, and runs once the file is whole. systemd has stopped the
+// kubelet along with it, and does not start it again: the agent says that it was
+// stopped, and leaves it so, as it cannot tell that from an admin's doing.
+func TestBrokenHookFileAtOnce(t *testing.T) {
+	labelled(t, delivery, disruptive)
+	s := hooked(t, node.Options{UnitDropIns: map[string]string{node.CRIO: "[Service]\nRestartSec=10\n"}})
+	s.run(app("1"))
+	main := s.running("app", "main")
+	s.must(s.box.WriteFile(hookFile, []byte("{"), 0o644), "break the hook's file")
+	if _, err := s.box.Systemctl(s.ctx, "restart", node.CRIO); err == nil {
+		t.Fatal("CRI-O starts over a broken file: there is nothing to show")
+	}
+	s.agentSaid("was damaged")
+	s.eventually(time.Minute, "CRI-O runs again", func() bool {
+		active, _ := s.box.UnitProperty(s.ctx, node.CRIO, "ActiveState")
+		return active == "active"
+	})
+	s.eventually(30*time.Second, "the kubelet is said to be stopped", func() bool { return s.says(restartpolicy.IntendedDown, "kubelet.service") })
+	_, err := s.box.Systemctl(s.ctx, "start", node.Kubelet)
+	s.must(err, "start the kubelet")
+	s.kubeletAnswers()
+	s.untouched(main)
 }
 
 // The hook's program is missing, or cannot be run: every container that the hook
@@ -189,14 +215,17 @@ func (s *scene) unitSaid(unit, text string) {
 // kubeletAnswers waits until kubelet and CRI-O are there after a restart.
 func (s *scene) kubeletAnswers() {
 	s.Helper()
-	s.eventually(time.Minute, "CRI-O and the kubelet run", func() bool {
-		for _, unit := range []string{node.CRIO, node.Kubelet} {
-			if active, _ := s.box.UnitProperty(s.ctx, unit, "ActiveState"); active != "active" {
-				return false
-			}
+	s.eventually(time.Minute, "CRI-O and the kubelet run", s.up)
+}
+
+// up tells whether CRI-O and the kubelet run.
+func (s *scene) up() bool {
+	for _, unit := range []string{node.CRIO, node.Kubelet} {
+		if active, _ := s.box.UnitProperty(s.ctx, unit, "ActiveState"); active != "active" {
+			return false
 		}
-		return s.box.Healthz(s.ctx) == nil
-	})
+	}
+	return s.box.Healthz(s.ctx) == nil
 }
 
 func (s *scene) shell(script string) {

@@ -23,8 +23,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-
-	"github.com/nodekeeper/nodekeeper/test/node"
 )
 
 const (
@@ -40,7 +38,6 @@ const (
 // imageStore is a registry beside the node. It wants the node's pull secret.
 type imageStore struct {
 	handler http.Handler
-	server  *node.Server
 
 	mu    sync.Mutex // guards the rest
 	asked int        // requests since the last reset
