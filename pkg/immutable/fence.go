@@ -1,6 +1,7 @@
 package immutable
 
 import (
+	"context"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/shape"
@@ -36,12 +37,47 @@ type question struct {
 	at    time.Time
 }
 
-// question marks a refresh as sent, and says what to ask for it.
-func (g *Guard) question(e *entry, r *refresh) question {
+// question waits until a refresh may be sent, marks it as sent, and says what to
+// ask for it. Not more than consistentInFlight ask etcd at once: one of their
+// answers is a fence for whoever waits here. The error is the context's.
+func (g *Guard) question(ctx context.Context, e *entry, r *refresh) (question, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r.sent = true
-	q := question{version: r.version, floor: r.number, at: time.Now()}
+	resource := e.key.Resource
+	q := g.wording(e, r)
+	for q.version == "" && g.consistent[resource] >= consistentInFlight {
+		moved := g.moved
+		g.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+		}
+		g.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return q, err
+		}
+		q = g.wording(e, r)
+	}
+	if q.version == "" {
+		g.consistent[resource]++
+	}
+	r.sent, q.at = true, time.Now()
+	return q, nil
+}
+
+// answered notes that a question has got its answer, or none. Called with mu
+// held.
+func (g *Guard) answered(resource shape.Resource, q question) {
+	if q.version == "" {
+		g.consistent[resource]--
+		close(g.moved)
+		g.moved = make(chan struct{})
+	}
+}
+
+// wording is what would be asked now. Called with mu held.
+func (g *Guard) wording(e *entry, r *refresh) question {
+	q := question{version: r.version, floor: r.number}
 	if r.version == "" {
 		f := g.fences[e.key.Resource]
 		if f.at.After(r.wantedAt) {

@@ -32,8 +32,12 @@ type Guard struct {
 	entries  map[shape.Key]*entry
 	families *sentinel.Families
 	fences   map[shape.Resource]fence
-	streams  int
-	bytes    int64
+	// consistent LISTs are with the API server; moved is closed, and made anew,
+	// when one of them comes back.
+	consistent map[shape.Resource]int
+	moved      chan struct{}
+	streams    int
+	bytes      int64
 }
 
 // New returns a guard without any state.
@@ -44,7 +48,7 @@ func New(o Options) *Guard {
 		options: o,
 		lists: pace.New(pace.Options{
 			Rate: float64(c.Lists.PerSecond), Burst: c.Lists.Burst,
-			Debt: c.Lists.Credit, InFlight: listsInFlight,
+			Debt: c.Lists.Credit, InFlight: listsInFlight, InFlightMost: listsInFlightMost,
 		}),
 		watches: pace.New(pace.Options{
 			Rate: float64(c.Watches.PerSecond), Burst: c.Watches.Burst,
@@ -55,6 +59,8 @@ func New(o Options) *Guard {
 		entries:        map[shape.Key]*entry{},
 		families:       sentinel.New(c.Sentinels),
 		fences:         map[shape.Resource]fence{},
+		consistent:     map[shape.Resource]int{},
+		moved:          make(chan struct{}),
 	}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g

@@ -247,7 +247,7 @@ func TestAStormAsksEtcdForItsFirstReadsOnly(t *testing.T) {
 			}
 			c.mu.Unlock()
 		}
-		s.expectCounter(ListsConsistent, 2*listsInFlight+1)
+		s.expectCounter(ListsConsistent, 2*consistentInFlight+1)
 		s.expectCounts(500, 0, 0)
 	})
 }
@@ -269,6 +269,27 @@ func TestAFirstReadIsInTimeWhenTheBucketIsEmpty(t *testing.T) {
 			}
 		}
 		s.expectCounter(FirstReadsLate, 0)
+		s.expectCounts(2000, 0, 0)
+	})
+}
+
+func TestAFirstReadIsInTimeWhenTheAPIServerIsFarAway(t *testing.T) {
+	play(t, nil, func(s *scene) {
+		s.server.delay = 80 * time.Millisecond
+		var calls []*call
+		for i := range 2000 {
+			key := configMap("ns", fmt.Sprint("c", i))
+			s.server.put(key, "v1", true)
+			calls = append(calls, s.watchList(key))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for i, c := range calls {
+			if c.took > 950*time.Millisecond || c.status != http.StatusOK {
+				t.Fatalf("first read %d took %v", i, c.took)
+			}
+		}
+		s.expectCounter(ListsConsistent, 2*consistentInFlight)
 		s.expectCounts(2000, 0, 0)
 	})
 }

@@ -14,9 +14,15 @@ import (
 )
 
 const (
-	// listsInFlight is how many LISTs may wait for an answer at once. It is what
-	// slows a burst down when the API server is slow.
-	listsInFlight = 48
+	// listsInFlight is how many LISTs may wait for an answer at once at first, and
+	// listsInFlightMost while they are answered: as many as an API server queues
+	// for one node before it refuses with 429 (hand size 6, queues of 50:
+	// apiserver pkg/apis/flowcontrol/bootstrap/default.go, v1.37). It is what
+	// slows a burst down when the API server is busy.
+	listsInFlight, listsInFlightMost = 48, 300
+	// consistentInFlight is how many of them may have the API server ask etcd, of
+	// Secrets and of ConfigMaps each: what they learn does for the others.
+	consistentInFlight = 16
 	// listPatience is how long one LIST may take.
 	listPatience = 10 * time.Second
 	// answerPatience is how long a request is held while the API server fails.

@@ -127,7 +127,12 @@ func (g *Guard) attempt(ctx context.Context, e *entry, r *refresh, class pace.Cl
 		return g.settle(ctx, e, r, err), err
 	}
 	defer release()
-	ask := g.question(e, r)
+	ask, err := g.question(ctx, e, r)
+	if err != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.settle(ctx, e, r, err), err
+	}
 	g.count.add(Lists)
 	if ask.version == "" {
 		g.count.add(ListsConsistent)
@@ -138,13 +143,17 @@ func (g *Guard) attempt(ctx context.Context, e *entry, r *refresh, class pace.Cl
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r.sent = false
+	if ask.version == "" && err == nil {
+		g.fence(e.key.Resource, version, ask.at)
+	}
+	g.answered(e.key.Resource, ask)
 	if err != nil {
 		g.count.add(ListFailures)
+		if ctx.Err() == nil && passing(err) {
+			g.lists.Trouble()
+		}
 		delete(g.fences, e.key.Resource)
 		return g.settle(ctx, e, r, err), err
-	}
-	if ask.version == "" {
-		g.fence(e.key.Resource, version, ask.at)
 	}
 	g.count.add(ListsAnswered)
 	err = g.adopt(e, version, object, ask.floor)

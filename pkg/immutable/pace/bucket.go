@@ -29,8 +29,10 @@ type Options struct {
 	// Debt is how many tokens First may borrow.
 	Debt int
 	// InFlight is how many may be between Take and release at once; 0 for any
-	// number.
-	InFlight int
+	// number. While requests are answered it grows by one with each, as far as
+	// InFlightMost; Trouble halves it, to no less than a quarter of InFlight; and
+	// when none is left it is InFlight again.
+	InFlight, InFlightMost int
 	// Jitter lengthens each wait for a token by up to this share of it.
 	Jitter float64
 	// Rand is in [0, 1). It is called under the bucket's lock.
@@ -45,6 +47,7 @@ type Bucket struct {
 	tokens   float64 // negative: borrowed
 	at       time.Time
 	inFlight int
+	most     int // may be in flight now
 	lines    [classes][]*waiter
 	timer    *time.Timer
 }
@@ -55,7 +58,7 @@ type waiter struct {
 
 // New returns a full bucket.
 func New(o Options) *Bucket {
-	return &Bucket{options: o, tokens: float64(max(o.Burst, 1)), at: time.Now()}
+	return &Bucket{options: o, tokens: float64(max(o.Burst, 1)), at: time.Now(), most: o.InFlight}
 }
 
 // Take waits for a token. The caller calls release when its request has been
@@ -100,7 +103,21 @@ func (b *Bucket) release() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.inFlight--
+	if b.most < b.options.InFlightMost {
+		b.most++
+	}
+	if b.inFlight == 0 && !b.waiting() {
+		b.most = b.options.InFlight
+	}
 	b.serve()
+}
+
+// Trouble tells of a request that its server was too busy for, before its
+// release.
+func (b *Bucket) Trouble() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.most = max(b.most/2, b.options.InFlight/4, 1)
 }
 
 // serve lets through whoever may go, and sets the timer for the next. Called
@@ -160,7 +177,7 @@ func (b *Bucket) wake() {
 }
 
 func (b *Bucket) full() bool {
-	return b.options.InFlight > 0 && b.inFlight >= b.options.InFlight
+	return b.options.InFlight > 0 && b.inFlight >= b.most
 }
 
 func (b *Bucket) waiting() bool {

@@ -130,6 +130,78 @@ func TestNoMoreThanTheCapAreInFlight(t *testing.T) {
 	})
 }
 
+func TestTheCapGrowsWithTheAnswersAndShrinksWithTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Rate: 1, Burst: 1000, InFlight: 4, InFlightMost: 20})
+		var mu sync.Mutex
+		now := 0
+		count := func(more int) int {
+			mu.Lock()
+			defer mu.Unlock()
+			now += more
+			return now
+		}
+		var wg sync.WaitGroup
+		for range 200 {
+			wg.Go(func() {
+				release, err := b.Take(t.Context(), First)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer release()
+				count(1)
+				time.Sleep(10 * time.Millisecond)
+				count(-1)
+			})
+		}
+		var seen []int
+		for range 5 {
+			time.Sleep(5 * time.Millisecond)
+			seen = append(seen, count(0))
+			time.Sleep(5 * time.Millisecond)
+			synctest.Wait()
+		}
+		if want := []int{4, 8, 16, 20, 20}; !slices.Equal(seen, want) {
+			t.Errorf("%v were in flight, want %v", seen, want)
+		}
+		for range 20 {
+			b.Trouble()
+		}
+		time.Sleep(15 * time.Millisecond) // those in flight come back, each for one more
+		if n := count(0); n > 20 {
+			t.Errorf("%d were in flight after trouble", n)
+		}
+		wg.Wait()
+		// A burst later begins as this one did.
+		var releases []func()
+		for range 4 {
+			release, err := b.Take(t.Context(), First)
+			if err != nil {
+				t.Fatal(err)
+			}
+			releases = append(releases, release)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := b.Take(ctx, First); err == nil {
+			t.Error("a fifth was let through")
+		}
+		b.Trouble()
+		releases[0]()
+		releases[1]()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if release, err := b.Take(ctx, First); err != nil {
+			t.Errorf("none was let through: %v", err) // 4/2 + 2 are 4, two are in flight
+		} else {
+			release()
+		}
+		releases[2]()
+		releases[3]()
+	})
+}
+
 func TestAGivenUpWaitLeavesNoTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Rate: 1, Burst: 1, InFlight: 1})
