@@ -63,6 +63,7 @@ func TestManagersAgree(t *testing.T) {
 			}
 			begin()
 			seen := histories{}
+			c.agree(t, pair, w, seen, "start")
 			for step := range 60 {
 				refs := w.pods[random.IntN(len(w.pods))].refs
 				r := refs[random.IntN(len(refs))]

@@ -72,8 +72,10 @@ type measured struct {
 	start, restart counts
 	again          mounted
 	open           int
-	stats          map[string]int64
-	passed         int64
+	// why first reads were late, at the start and at the restart.
+	why, whyAgain explanation
+	stats         map[string]int64
+	passed        int64
 }
 
 // print puts runs side by side.
@@ -85,6 +87,8 @@ func print(t testing.TB, runs ...measured) {
 		if err := m.mounts.err(); err != nil {
 			t.Logf("%-8s missed: %v", m.name, err)
 		}
+		m.why.print(t, m.name+" start")
+		m.whyAgain.print(t, m.name+" restart")
 		if m.stats != nil {
 			t.Logf("%-8s %v", m.name, m.stats)
 		}
@@ -98,16 +102,25 @@ func (c *cluster) measureDirect(t testing.TB, w *workload, s strategy, settle ti
 	m := measured{name: string(s)}
 	path := kubeletConfig(c.config(t, "system:node:"+nodeName, "system:nodes", agent))
 	before := c.mark(t)
-	k := newKubelet(t, path, s)
+	seen := newTrace()
+	k := newKubelet(t, seen.client(path), s)
+	if s == byWatch {
+		k.trace = seen
+	}
 	m.mounts = k.start(t, w)
+	m.why = seen.explain(false)
 	time.Sleep(settle)
 	m.open = c.open(t)
 	m.start = c.counted(t, before, w)
 	k.stop(w)
 	until(t, 30*time.Second, "the kubelet's WATCHes to end", func() bool { return c.open(t) == 0 })
 	before = c.mark(t)
-	k = newKubelet(t, path, s)
+	k = newKubelet(t, seen.client(path), s)
+	if s == byWatch {
+		k.trace = seen
+	}
 	m.again = k.start(t, w)
+	m.whyAgain = seen.explain(false)
 	m.restart = c.counted(t, before, w)
 	k.stop(w)
 	until(t, 30*time.Second, "the kubelet's WATCHes to end", func() bool { return c.open(t) == 0 })
@@ -117,19 +130,25 @@ func (c *cluster) measureDirect(t testing.TB, w *workload, s strategy, settle ti
 func (c *cluster) measureGuarded(t testing.TB, w *workload, settings config.Proxy, settle time.Duration) measured {
 	t.Helper()
 	m := measured{name: "guarded"}
-	p := c.proxy(t, settings)
+	seen := newTrace()
+	p := c.proxyOf(t, nodeName, settings, seen)
 	path := p.config(kubeletConfig(c.config(t, "system:node:"+nodeName, "system:nodes", agent)))
 	before := c.mark(t)
-	k := newKubelet(t, path, byWatch)
+	k := newKubelet(t, seen.client(path), byWatch)
+	k.trace = seen
 	m.mounts = k.start(t, w)
+	m.why = seen.explain(true)
 	time.Sleep(settle)
 	m.open = c.open(t)
 	m.start = c.counted(t, before, w)
 	k.stop(w)
 	until(t, 10*time.Second, "the local streams to end", func() bool { return p.Stats().Streams == 0 })
 	before = c.mark(t)
-	k = newKubelet(t, path, byWatch)
+	k = newKubelet(t, seen.client(path), byWatch)
+	k.trace = seen
+	seen.explain(true) // what the LISTs of the guard's own left
 	m.again = k.start(t, w)
+	m.whyAgain = seen.explain(true)
 	time.Sleep(settle)
 	m.restart = c.counted(t, before, w)
 	k.stop(w)

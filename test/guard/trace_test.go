@@ -46,8 +46,8 @@ type path struct {
 	arrived   time.Time // the kubelet's client has read all of the answer
 	taken     time.Time // the mount has it
 	missed    time.Time // or gives up
-	// throttled is when the API server answered 429, and queued when the guard had
-	// the request while as many LISTs as it allows were with the API server.
+	// throttled is when the API server answered 429, and queued when the guard got
+	// the request behind others that were with the API server.
 	throttled, queued time.Time
 }
 
@@ -100,7 +100,7 @@ func (tr *trace) front(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if q, ok := shape.Parse(r); ok {
 			tr.note(q.Key.String(), func(p *path) *time.Time { return &p.received })
-			if tr.lists.Load() >= listsInFlight-1 { // one is handed on at times
+			if tr.lists.Load() >= inFlight-1 { // one is handed on at times
 				tr.note(q.Key.String(), func(p *path) *time.Time { return &p.queued })
 			}
 			w = &tracedWriter{w, func() { tr.note(q.Key.String(), func(p *path) *time.Time { return &p.answered }) }}
@@ -189,14 +189,14 @@ func (b *tracedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// listsInFlight is how many LISTs the guard has with the API server at most:
-// pkg/immutable/options.go.
-const listsInFlight = 48
+// inFlight is from how many LISTs at the API server on the guard may let others
+// wait: pkg/immutable/options.go, consistentInFlight.
+const inFlight = 16
 
 // Parts that go by other names where it is known what was waited for.
 const (
 	ofBucket  = "guard: bucket, coalescing"
-	ofQueue   = "guard: as many LISTs as it allows are with the API server"
+	ofQueue   = "guard: behind LISTs that are with the API server"
 	throttled = "API server answers 429"
 )
 
@@ -210,7 +210,7 @@ type leg struct {
 // whole of the wait.
 var (
 	guardedLegs = []leg{
-		{"client starts its reflector", atBegun, atSent},
+		{"kubelet: its reflector's start, and its own rate limit", atBegun, atSent},
 		{"connection", atSent, atConnected},
 		{"request written and received", atConnected, atReceived},
 		{ofBucket, atReceived, atAsked},
@@ -220,7 +220,7 @@ var (
 		{"client takes it in", atArrived, atTaken},
 	}
 	directLegs = []leg{
-		{"client starts its reflector", atBegun, atSent},
+		{"kubelet: its reflector's start, and its own rate limit", atBegun, atSent},
 		{"connection", atSent, atConnected},
 		{"request written", atConnected, atWritten},
 		{"API server answers", atWritten, atArrived},
@@ -248,7 +248,8 @@ type explanation struct {
 	total int
 }
 
-// explain looks at the reads that took longer than the kubelet waits.
+// explain looks at the reads that took longer than the kubelet waits, and begins
+// anew.
 func (tr *trace) explain(guarded bool) explanation {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -287,6 +288,7 @@ func (tr *trace) explain(guarded bool) explanation {
 		}
 		e.mine[name]++
 	}
+	clear(tr.times)
 	return e
 }
 
