@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -85,30 +84,12 @@ proxy: {listen: "127.0.0.1:%[2]d", kubeconfig: %[1]s/kubeconfig, derived: %[1]s/
 	return &process{cmd.Process.Pid, way}
 }
 
-// built is the program, built once where NODEKEEPER_BINARY names none.
-var built = sync.OnceValues(func() (string, error) {
-	if path := os.Getenv("NODEKEEPER_BINARY"); path != "" {
-		return path, nil
-	}
-	dir, err := os.MkdirTemp("", "nodekeeper-bench-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "nodekeeper")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "./cmd/nodekeeper")
-	build.Dir = filepath.Join("..", "..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the program: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
+// program is nodekeeper, as make builds it.
 func program(t testing.TB) string {
 	t.Helper()
-	path, err := built()
-	if err != nil {
-		t.Fatal(err)
+	path := os.Getenv("NODEKEEPER_BINARY")
+	if path == "" {
+		t.Skip("NODEKEEPER_BINARY names no program: use make bench-guard")
 	}
 	return path
 }
