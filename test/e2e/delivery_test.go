@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -122,7 +123,7 @@ func TestUpgrades(t *testing.T) {
 	m.say("upgraded to %s", fresh)
 
 	m.registry.SetDown(true)
-	m.upgrade(m.images.push(t, builtWith(t, "v99.0.1-not-to-be-had")), true)
+	m.upgrade(repository+"@sha256:"+strings.Repeat("9", 64), true)
 	m.runs(fresh)
 	m.untouched(main)
 	m.boot()
@@ -264,4 +265,50 @@ find /run /var/lib/kubelet -xdev -iname '*nodekeeper*'
 systemctl list-units --all --no-legend 'nodekeeper*'`)
 	m.must(err, "look for what is left")
 	return strings.TrimSpace(out)
+}
+
+// With the feature proxy, the kubelet goes through the watch guard from the first
+// boot on, and directly again once the pool is inert.
+func TestDeliveredProxy(t *testing.T) {
+	labelled(t, delivery, guard)
+	m := joined(t, node.Options{Kubeconfig: node.APIOpen})
+	reference := m.images.pushIndex(t, builtImage(t))
+	m.install(reference, "--features", "restart,logs,proxy")
+	m.settle(configuration([]string{"proxy: {kubeconfig: " + node.KubeletKubeconfig + ", certificates: " + node.KubeletPKI + "}"}))
+	m.rollOut()
+	m.eventually(time.Minute, "the kubelet goes through the proxy", func() bool {
+		active, _ := m.box.UnitProperty(m.ctx, node.Proxy, "ActiveState")
+		return active == "active" && m.throughProxy()
+	})
+	m.renews()
+	m.must(m.daemon.CheckDrift(), "with the proxy")
+
+	m.render(reference, "--step", "inert")
+	m.remove("99-worker-nodekeeper-config", "99-worker-nodekeeper-proxy")
+	m.rollOut()
+	m.renews()
+	if m.throughProxy() {
+		t.Error("the kubelet still goes through the proxy")
+	}
+}
+
+// throughProxy tells whether the kubelet was started with the proxy's kubeconfig.
+func (m *member) throughProxy() bool {
+	out, _, err := m.box.Exec(m.ctx, "sh", "-c", "tr '\\0' ' ' < /proc/$(pidof kubelet)/cmdline")
+	return err == nil && strings.Contains(out, "--kubeconfig=/run/nodekeeper/kubeconfig")
+}
+
+// renews waits until the kubelet has renewed its lease at the API server.
+func (m *member) renews() {
+	m.Helper()
+	asked := time.Now()
+	m.eventually(2*time.Minute, "the kubelet renews its lease", func() bool {
+		response, err := m.box.APIClient().Get(node.APIURL + "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/" + m.box.Name)
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		var lease struct{ Spec struct{ RenewTime time.Time } }
+		return json.NewDecoder(response.Body).Decode(&lease) == nil && lease.Spec.RenewTime.After(asked)
+	})
 }

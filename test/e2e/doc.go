@@ -7,4 +7,7 @@
 // Kubernetes' e2e_node pick a part of them:
 //
 //	go test ./e2e -label-filter='!Slow && Feature:Restart'
+//
+// With -delivered the agent is not copied onto the box: it comes by rendered
+// MachineConfigs, out of the image, over a reboot.
 package e2e

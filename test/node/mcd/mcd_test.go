@@ -200,6 +200,27 @@ func TestDriftDegradesTheNode(t *testing.T) {
 	}
 }
 
+func TestAnAdminEditsAConfig(t *testing.T) {
+	text := one("99-worker-a", `{path: /etc/a, mode: 0600, contents: {source: "data:,a"}}`, `{name: a.service, contents: "[Unit]\n"}`)
+	config, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := Render(config)
+	if !config.SetFile("/etc/a", []byte("b,\n")) || !config.SetUnit("a.service", "[Service]\n") {
+		t.Error("it has neither")
+	}
+	if config.SetFile("/etc/b", nil) || config.SetUnit("b.service", "") {
+		t.Error("it has what it does not have")
+	}
+	node := newFolder(t)
+	d := New(node)
+	apply(t, d, before, Policy{})
+	apply(t, d, Render(config), Policy{})
+	node.want(t, "/etc/a", "b,\n", 0o600)
+	node.want(t, "/etc/systemd/system/a.service", "[Service]\n", 0o644)
+}
+
 const policyText = `
 apiVersion: operator.openshift.io/v1
 kind: MachineConfiguration
