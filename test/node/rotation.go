@@ -42,7 +42,8 @@ func (b *Box) StoreCertificate() error {
 		return err
 	}
 	made = append(made, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key})...)
-	file := KubeletStore + "/kubelet-client-" + old.NotBefore.UTC().Format("2006-01-02-15-04-05") + ".pem"
+	// A later name than that of the certificate that the kubelet booted with.
+	file := KubeletStore + "/kubelet-client-" + time.Now().Format("2006-01-02-15-04-05") + ".pem"
 	if err := b.WriteFile(file, made, 0o600); err != nil {
 		return err
 	}
