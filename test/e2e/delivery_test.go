@@ -79,7 +79,7 @@ func TestCasesOnADeliveredNode(t *testing.T) {
 		t.Fatalf("build the image: %v", err)
 	}
 	cases := []string{"TestLostExit", "TestKubeletHangs", "TestRecordsOfACrashLoop", "TestHookWithoutAgent"}
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.count=1", "-test.timeout=20m", "-test.parallel=2",
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.count=1", "-test.timeout=20m", "-test.parallel=4",
 		"-test.run=^("+strings.Join(cases, "|")+")$", "-label-filter=!"+delivery, "-delivered")
 	command.Env = append(os.Environ(), "NODEKEEPER_IMAGE="+dir)
 	out, err := command.StdoutPipe()

@@ -7,7 +7,7 @@
 //	--ignore-term           TERM changes nothing
 //	--term-delay D          live on for D after TERM
 //	--exit N --after D      exit with N after D (default at once)
-//	--exit-file FILE        exit 1 as soon as FILE exists
+//	--exit-file FILE        remove FILE as soon as it exists, and exit 1
 //	--busy-file FILE        answer 500 on --listen while FILE exists
 //	--touch FILE            make FILE at the start
 //	--print D               print a counted line every D
@@ -47,7 +47,7 @@ func main() {
 	flag.DurationVar(&b.termDelay, "term-delay", 0, "time from TERM to the end")
 	flag.IntVar(&b.exitCode, "exit", -1, "exit code to end with")
 	flag.DurationVar(&b.after, "after", 0, "time to the exit")
-	flag.StringVar(&b.exitFile, "exit-file", "", "exit 1 when this file exists")
+	flag.StringVar(&b.exitFile, "exit-file", "", "remove this file when it exists, and exit 1")
 	flag.StringVar(&b.busyFile, "busy-file", "", "answer 500 while this file exists")
 	flag.StringVar(&b.touch, "touch", "", "file to make at the start")
 	flag.DurationVar(&b.printEvery, "print", 0, "time between two lines")
@@ -102,7 +102,8 @@ func (b behaviour) run() int {
 			fmt.Printf("tick %d\n", count)
 			count++
 		case <-looks:
-			if _, err := os.Stat(b.exitFile); err == nil {
+			// Removed, or the next attempt would find it too.
+			if os.Remove(b.exitFile) == nil {
 				fmt.Println("exit file found")
 				return 1
 			}
