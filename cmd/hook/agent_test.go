@@ -106,8 +106,11 @@ func TestAFullSpool(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	s.live(t, "c1")
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1024 {
-		t.Errorf("%d files, %v", len(entries), err)
+	if events, err := filepath.Glob(filepath.Join(dir, "*.event")); err != nil || len(events) != 1024 {
+		t.Errorf("%d events, %v", len(events), err)
+	}
+	if dropped, err := os.Stat(filepath.Join(dir, ".dropped")); err != nil || dropped.Size() != 1 {
+		t.Errorf("the event that had no room is not counted: %v, %v", dropped, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,16 +90,18 @@ func (f *File) remember(lines []Line) {
 
 // holding are the lines that a new file begins with, oldest first.
 func (f *File) holding() []Line {
-	lines := slices.SortedFunc(maps.Values(f.held), func(a, b Line) int {
-		if c := a.Time.Compare(b.Time); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Namespace+"/"+a.Pod+"/"+a.Container, b.Namespace+"/"+b.Pod+"/"+b.Container)
-	})
+	lines := slices.SortedFunc(maps.Values(f.held), compare)
 	if f.began != nil {
 		lines = append([]Line{*f.began}, lines...)
 	}
 	return lines
+}
+
+// compare orders lines by time, and those of one moment by what they are about,
+// the agent first.
+func compare(a, b Line) int {
+	about := func(l Line) string { return l.Namespace + "/" + l.Pod + "/" + l.Container }
+	return cmp.Or(a.Time.Compare(b.Time), strings.Compare(about(a), about(b)), strings.Compare(string(a.Kind), string(b.Kind)))
 }
 
 func (f *File) write(text []byte) error {

@@ -82,6 +82,6 @@ func (r *reading) file(data []byte) {
 }
 
 func (r *reading) history() History {
-	old := slices.SortedStableFunc(maps.Values(r.before), func(a, b Line) int { return a.Time.Compare(b.Time) })
+	old := slices.SortedFunc(maps.Values(r.before), compare)
 	return History{Lines: append(old, r.lines...), Skipped: r.skipped}
 }
