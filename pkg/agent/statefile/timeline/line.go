@@ -77,17 +77,21 @@ const (
 // errKind is a line of a kind that is not known: its writer may be newer.
 var errKind = errors.New("unknown kind")
 
+// encode cuts what is too long. A line that came out longer than a reader takes,
+// because the encoding makes six bytes of one, is cut further: to refuse it would
+// cost all that are written with it, again and again.
 func encode(l Line) ([]byte, error) {
 	l.Time = l.Time.UTC().Truncate(time.Millisecond)
-	l.Detail = short(l.Detail, maxDetail)
-	for _, name := range []*string{&l.Namespace, &l.Pod, &l.Container, &l.State, &l.Revision, &l.BootID, &l.Version} {
-		*name = short(*name, maxName)
+	for most := maxName; ; most /= 2 {
+		l.Detail = short(l.Detail, min(most, maxDetail))
+		for _, name := range []*string{&l.Namespace, &l.Pod, &l.Container, &l.State, &l.Revision, &l.BootID, &l.Version} {
+			*name = short(*name, most)
+		}
+		data, err := json.Marshal(l)
+		if err != nil || len(data) < maxLine || most == 0 {
+			return append(data, '\n'), err
+		}
 	}
-	data, err := json.Marshal(l)
-	if err == nil && len(data) >= maxLine {
-		err = fmt.Errorf("a line of %d bytes", len(data))
-	}
-	return append(data, '\n'), err
 }
 
 // decode refuses what no agent writes.

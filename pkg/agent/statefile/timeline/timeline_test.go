@@ -97,6 +97,21 @@ func TestTheFilesAreBoundedAndEachSaysWhatHolds(t *testing.T) {
 	}
 }
 
+// Each byte is six when it is encoded.
+func TestALineOfNothingButEscapesCostsNoOther(t *testing.T) {
+	for _, text := range []string{strings.Repeat("<", 400), strings.Repeat("\x00", 1<<20), strings.Repeat("\xff", 999), strings.Repeat("\u2028", 999)} {
+		dir := t.TempDir()
+		f := New(dir)
+		worst := Line{Time: noon, Kind: Verdict, Namespace: text, Pod: text, Container: text, State: text, Detail: text, Revision: text}
+		add(t, f, started(0), worst, verdict(1, "etcd", "healthy"))
+		add(t, f, verdict(2, "etcd", "forgotten"))
+		h := read(t, dir, time.Time{})
+		if len(h.Lines) != 4 || h.Skipped != 0 {
+			t.Errorf("%d lines, %d skipped", len(h.Lines), h.Skipped)
+		}
+	}
+}
+
 func TestATornLineCostsItselfAlone(t *testing.T) {
 	dir := t.TempDir()
 	f := New(dir)
