@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/nodekeeper/nodekeeper/internal/cli"
+	"github.com/nodekeeper/nodekeeper/internal/statefile"
 	"github.com/nodekeeper/nodekeeper/pkg/machineconfig"
 )
 
@@ -18,6 +20,9 @@ goes with them, into an empty directory. Its README.md says what to do with them
 
 Steps: install; upgrade (another image, forwards or back); inert and then uninstall
 to take nodekeeper off the nodes again.`
+
+// maxSettings is more than is taken for settings.
+const maxSettings = 1 << 20
 
 func (p *program) render() *cobra.Command {
 	var o machineconfig.Options
@@ -47,9 +52,9 @@ func (p *program) render() *cobra.Command {
 			o.Features = append(o.Features, machineconfig.Feature(f))
 		}
 		if settings != "" {
-			text, err := os.ReadFile(settings)
+			text, err := statefile.Read(settings, maxSettings)
 			if err != nil {
-				return cli.Usage(err)
+				return cli.Usage(fmt.Errorf("--settings: %w", err))
 			}
 			o.Settings = text
 		}
@@ -67,23 +72,43 @@ func (p *program) render() *cobra.Command {
 }
 
 // writeTree fills an empty directory: what an earlier call left there would be
-// applied to the cluster with the rest.
+// applied to the cluster with the rest. So would a half of it, which is taken away
+// again.
 func writeTree(dir string, files []machineconfig.File) error {
 	entries, err := os.ReadDir(dir)
 	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return cli.Usage(fmt.Errorf("%s is no directory: name another", dir))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	case len(entries) > 0:
 		return cli.Usage(fmt.Errorf("%s is not empty: name another directory, or remove it", dir))
 	}
 	for _, file := range files {
-		path := filepath.Join(dir, filepath.FromSlash(file.Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, file.Content, 0o644); err != nil {
-			return err
+		if err := writeFile(dir, file); err != nil {
+			return errors.Join(err, empty(dir))
 		}
 	}
 	return nil
+}
+
+func writeFile(dir string, file machineconfig.File) error {
+	path := filepath.Join(dir, filepath.FromSlash(file.Path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, file.Content, 0o644)
+}
+
+// empty removes what is in a directory, which itself may be somebody's.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	errs := []error{err}
+	for _, e := range entries {
+		errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return errors.Join(errs...)
 }

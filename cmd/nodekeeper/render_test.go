@@ -4,9 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/nodekeeper/nodekeeper/internal/cli"
+	"github.com/nodekeeper/nodekeeper/pkg/machineconfig"
 )
 
 const renderImage = "registry.example.com/nodekeeper@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -45,11 +47,12 @@ func TestRenderTakesSettingsAsTheyAre(t *testing.T) {
 func TestRenderRefusesBadUsageWithOneLine(t *testing.T) {
 	s := stage(t)
 	full := t.TempDir()
-	s.write(filepath.Join(full, "old.yaml"), "")
+	file := filepath.Join(full, "old.yaml")
+	s.write(file, "")
 	good := []string{"render", "--role=worker", "--image=" + renderImage, "-o", filepath.Join(t.TempDir(), "out")}
 	for _, more := range []string{
 		"--role=", "--role=Worker", "--image=", "--image=x:latest", "--features=all", "--step=now", "--settings=/nowhere",
-		"--features=logs --dry-run=false", "--output=", "-o=" + full, "more",
+		"--features=logs --dry-run=false", "--output=", "-o=" + full, "-o=" + file, "more",
 	} {
 		code, out, stderr := s.call(append(good, strings.Fields(more)...)...)
 		if code != cli.ExitUsage || out != "" || strings.Count(stderr, "\n") != 1 {
@@ -58,6 +61,32 @@ func TestRenderRefusesBadUsageWithOneLine(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(full); len(entries) != 1 {
 		t.Errorf("%d files beside the old one", len(entries)-1)
+	}
+}
+
+// One would be waited for for ever, another never ends.
+func TestRenderReadsSettingsOfAFileAlone(t *testing.T) {
+	s := stage(t)
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{fifo, "/dev/zero", t.TempDir()} {
+		code, _, stderr := s.call("render", "--role=worker", "--image="+renderImage, "--settings="+file, "-o", filepath.Join(t.TempDir(), "out"))
+		if code != cli.ExitUsage || !strings.Contains(stderr, file+": not a regular file") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %q", file, code, stderr)
+		}
+	}
+}
+
+func TestRenderLeavesNoHalfOfATree(t *testing.T) {
+	dir := t.TempDir()
+	files := []machineconfig.File{{Path: "machineconfigs/one.yaml", Content: []byte("x")}, {Path: "machineconfigs/one.yaml/two.yaml"}}
+	if err := writeTree(dir, files); err == nil {
+		t.Fatal("no error")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
 	}
 }
 
