@@ -107,7 +107,12 @@ func (p *program) pack(ctx context.Context, w io.Writer, filter view.Filter, dir
 func (p *program) warn(text string) { fmt.Fprintln(p.err, name+": "+text) }
 
 // whole writes a file that appears when it is complete, or not at all.
+// In the place of a device or a link, as of /dev/null or /dev/stdout, it would take
+// that away from everybody.
 func whole(path string, write func(io.Writer) error) (err error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return cli.Usage(fmt.Errorf("-o %s: not a regular file: name another, or - for the standard output", path))
+	}
 	temporary := path + ".partial"
 	// Whatever lies there, a link perhaps, is not written to.
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,6 +74,32 @@ func TestWhatIsWrongWithAReportIsOneLine(t *testing.T) {
 		code, out, stderr := s.bare(append([]string{"report", "--config", s.config}, strings.Fields(args)...)...)
 		if code != c.code || out != "" || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
+
+// A FIFO stands for devices, of which a test has none to spare.
+func TestAFileIsNotPutInThePlaceOfSomethingElse(t *testing.T) {
+	s := stage(t)
+	fixture.Records(t, s.records, s.now.Wall)
+	dir := t.TempDir()
+	fifo, link := filepath.Join(dir, "fifo"), filepath.Join(dir, "link")
+	if err := errors.Join(syscall.Mkfifo(fifo, 0o600), os.Symlink("/dev/null", link)); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{fifo, link, dir} {
+		before, err := os.Lstat(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"report", "export"} {
+			code, out, stderr := s.call(command, "-o", to)
+			if code != cli.ExitUsage || out != "" || !strings.Contains(stderr, "-o "+to+": not a regular file") || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("%s: code %d, %q, %q", command, code, out, stderr)
+			}
+		}
+		if after, err := os.Lstat(to); err != nil || after.Mode() != before.Mode() {
+			t.Errorf("%s: %v, %v", to, after, err)
 		}
 	}
 }
