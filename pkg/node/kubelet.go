@@ -96,6 +96,22 @@ type Unit struct {
 	KillMode, ControlGroup string
 	// Restarts is NRestarts: automatic restarts since the unit was started.
 	Restarts uint32
+	// InactiveSince is when the unit last became inactive, on the monotonic
+	// clock; 0 if it never did in this boot, or if systemd has forgotten it.
+	InactiveSince time.Duration
+	// LastJob is filled for a kubelet that is inactive: it says why.
+	LastJob Job
+}
+
+// Job is what systemd last did to a unit. The zero value: it cannot be told.
+type Job struct {
+	// Err is why it cannot be told.
+	Err error
+	// Type and Result are systemd's words: "start", "stop", "restart"; "done",
+	// "failed", "dependency".
+	Type, Result string
+	// Finished is when it ended, on the monotonic clock.
+	Finished time.Duration
 }
 
 // Up tells that the unit is active and its main process is not stopped.

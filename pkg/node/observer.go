@@ -31,7 +31,9 @@ type KubeletReader interface {
 
 // UnitReader reads the state of services, and of the host's shutdown.
 type UnitReader interface {
+	// Unit leaves the LastJob empty: that costs more than all the rest.
 	Unit(ctx context.Context, name string) Unit
+	LastJob(ctx context.Context, name string) Job
 	ShuttingDown(ctx context.Context) bool
 }
 
@@ -80,6 +82,10 @@ func (o *Observer) Look(ctx context.Context) *Snapshot {
 		runtimeUnit = o.Units.Unit(ctx, o.RuntimeUnit)
 		s.Host.ShuttingDown = o.Units.ShuttingDown(ctx)
 		busy = o.busy(ctx)
+		// Last, since it may take the rest of the time.
+		if kubeletUnit.ActiveState == "inactive" {
+			kubeletUnit.LastJob = o.Units.LastJob(ctx, o.KubeletUnit)
+		}
 	})
 	s.Settings = o.Settings.Settings()
 	s.Intent = o.Manifests.Read(s.Settings.StaticPodPath, s.Settings.NodeName)

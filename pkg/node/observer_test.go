@@ -21,6 +21,22 @@ func (s still) Runtime(context.Context) Runtime       { return Runtime{Programs:
 func (still) Kubelet(context.Context) Kubelet         { return Kubelet{} }
 func (still) ShuttingDown(context.Context) bool       { return false }
 func (s still) Unit(_ context.Context, n string) Unit { return s.units[n] }
+func (still) LastJob(_ context.Context, n string) Job { return Job{Type: "stop", Result: n} }
+
+// It is asked for only where it decides something: it takes a program.
+func TestTheLastJobIsThatOfAKubeletThatIsDown(t *testing.T) {
+	for state, want := range map[string]Job{
+		"inactive": {Type: "stop", Result: "k.service"}, "active": {}, "failed": {}, "": {},
+	} {
+		is := still{units: map[string]Unit{"k.service": {ActiveState: state}, "r.service": {ActiveState: state}}}
+		o := &Observer{Clock: is, Settings: is, Manifests: is, Runtime: is, Kubelet: is, Units: is,
+			KubeletUnit: "k.service", RuntimeUnit: "r.service", Timeout: time.Second}
+		s := o.Look(context.Background())
+		if s.Kubelet.Unit.LastJob != want || s.Runtime.Unit.LastJob != (Job{}) {
+			t.Errorf("%q: kubelet %+v, runtime %+v", state, s.Kubelet.Unit.LastJob, s.Runtime.Unit.LastJob)
+		}
+	}
+}
 
 func TestANodeIsBusyWhileSomethingElseChangesIt(t *testing.T) {
 	for name, is := range map[string]struct {

@@ -48,7 +48,12 @@ func diagnoseKubelet(policy config.Restart, s *node.Snapshot) finding {
 		}
 		f.state = Healthy
 	case StoppedOnPurpose(u):
-		f.state, f.detail = IntendedDown, "somebody stopped it ("+unitText(u)+")"
+		f.state, f.detail = IntendedDown, "somebody stopped it ("+unitText(u)+"): systemctl start "+f.key.Container+" brings it back"
+		if u.LastJob.Err != nil {
+			f.detail += "; what systemd did to it cannot be told: " + firstLine(u.LastJob.Err.Error())
+		}
+	case lostToDependency(u):
+		return down("a unit that it requires did not start, and systemd does not try it again (" + unitText(u) + ")")
 	case u.ActiveState == "active" && !u.Up():
 		return down("its process is in state " + u.ProcessState)
 	case u.ActiveState == "deactivating":
@@ -72,13 +77,26 @@ func diagnoseKubelet(policy config.Restart, s *node.Snapshot) finding {
 
 // StoppedOnPurpose tells a unit that somebody stopped or masked. With
 // Restart=always systemd leaves a crashed one activating or failed, and never
-// inactive; one that had to be killed because its stop took too long is failed
-// with the result timeout. In doubt it was on purpose: nothing is done.
+// inactive but for lostToDependency; one that had to be killed because its stop
+// took too long is failed with the result timeout. In doubt it was on purpose:
+// nothing is done.
 func StoppedOnPurpose(u node.Unit) bool {
 	if u.Err != nil {
 		return false
 	}
-	return u.LoadState == "masked" || u.ActiveState == "inactive" || (u.ActiveState == "failed" && u.Result == "timeout")
+	return u.LoadState == "masked" || (u.ActiveState == "inactive" && !lostToDependency(u)) || (u.ActiveState == "failed" && u.Result == "timeout")
+}
+
+// lostToDependency tells a unit that was to be up, and that systemd gave up for
+// good because one that it requires did not start: Requires= stops the kubelet
+// for a restart of CRI-O, and Restart= of CRI-O alone brings back CRI-O alone.
+// Who stops a unit leaves a job of another type as the last one, and one that
+// fell out of the journal still leaves the unit inactive since a later moment.
+// systemd src/core/job.c job_finish_and_invalidate, v252.
+func lostToDependency(u node.Unit) bool {
+	j := u.LastJob
+	return u.LoadState != "masked" && u.ActiveState == "inactive" &&
+		j.Type == "start" && j.Result == "dependency" && j.Finished >= u.InactiveSince
 }
 
 func unitText(u node.Unit) string {

@@ -57,8 +57,7 @@ func TestBrokenHookFile(t *testing.T) {
 
 // CRI-O is restarted before the agent has seen the damage, and fails. It is tried
 // again as on a real node, and runs once the file is whole. systemd has stopped the
-// kubelet along with it, and does not start it again: the agent says that it was
-// stopped, and leaves it so, as it cannot tell that from an admin's doing.
+// kubelet along with it, and does not start it again: the agent does.
 func TestBrokenHookFileAtOnce(t *testing.T) {
 	labelled(t, delivery, disruptive)
 	s := hooked(t, node.Options{UnitDropIns: map[string]string{node.CRIO: "[Service]\nRestartSec=10\n"}})
@@ -68,15 +67,18 @@ func TestBrokenHookFileAtOnce(t *testing.T) {
 	if _, err := s.box.Systemctl(s.ctx, "restart", node.CRIO); err == nil {
 		t.Fatal("CRI-O starts over a broken file: there is nothing to show")
 	}
+	if active, _ := s.box.UnitProperty(s.ctx, node.Kubelet, "ActiveState"); active != "inactive" {
+		t.Fatalf("the kubelet is %s: there is nothing to show", active)
+	}
 	s.agentSaid("was damaged")
 	s.eventually(time.Minute, "CRI-O runs again", func() bool {
 		active, _ := s.box.UnitProperty(s.ctx, node.CRIO, "ActiveState")
 		return active == "active"
 	})
-	s.eventually(30*time.Second, "the kubelet is said to be stopped", func() bool { return s.says(restartpolicy.IntendedDown, "kubelet.service") })
-	_, err := s.box.Systemctl(s.ctx, "start", node.Kubelet)
-	s.must(err, "start the kubelet")
-	s.kubeletAnswers()
+	s.eventually(30*time.Second, "the kubelet is said to be down", func() bool { return s.says(restartpolicy.KubeletDown, "requires did not start") })
+	s.eventually(3*time.Minute, "the agent has started the kubelet", s.up)
+	s.eventually(time.Minute, "all is well", func() bool { return s.says(restartpolicy.Healthy, "kubelet.service") })
+	s.wantActs(restartpolicy.RestartKubelet)
 	s.untouched(main)
 }
 

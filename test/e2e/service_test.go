@@ -112,6 +112,51 @@ func TestKubeletStoppedByAdmin(t *testing.T) {
 	}
 }
 
+// An admin's stop is respected, too, where CRI-O went or goes down beside it and
+// comes back, by hand or by systemd.
+func TestKubeletStoppedByAdminBesideItsRuntime(t *testing.T) {
+	labelled(t, quiet, disruptive)
+	s := stage(t, node.Options{})
+	s.run(app("1"))
+	s.agent("deadlines: {kubeletDown: 5s}", "looks: 1")
+	for _, script := range []string{
+		"systemctl stop crio && systemctl start crio",
+		"systemctl stop kubelet crio && systemctl start crio",
+		"systemctl stop kubelet && systemctl kill -s KILL crio",
+	} {
+		s.say("%s", script)
+		s.shell(script)
+		s.eventually(30*time.Second, "the kubelet is said to be stopped", func() bool {
+			active, _ := s.box.UnitProperty(s.ctx, node.CRIO, "ActiveState")
+			return active == "active" && s.says(restartpolicy.IntendedDown, "systemctl start kubelet")
+		})
+		s.throughout(30*time.Second, "no act", s.noActs)
+		if !s.says(restartpolicy.IntendedDown, "kubelet.service") {
+			t.Errorf("%s: the status does not say that the kubelet was stopped", script)
+		}
+		_, err := s.box.Systemctl(s.ctx, "start", node.Kubelet)
+		s.must(err, "start the kubelet")
+		s.kubeletAnswers()
+	}
+}
+
+// CRI-O fails with the boot and starts at the second try: systemd has then given
+// the kubelet up, and the agent starts it.
+func TestRuntimeFailsWithTheBoot(t *testing.T) {
+	labelled(t, repair, disruptive)
+	failOnce := "[Service]\nRestartSec=5\nExecStartPre=/bin/sh -c 'test -e /run/tried || { touch /run/tried; test ! -e /var/fail; }'\n"
+	s := stage(t, node.Options{UnitDropIns: map[string]string{node.CRIO: failOnce}})
+	s.run(app("1"))
+	s.agent()
+	s.must(s.box.WriteFile("/var/fail", nil, 0o644), "have CRI-O fail")
+	s.must(s.box.Reboot(s.ctx), "reboot, until the kubelet is back")
+	s.eventually(time.Minute, "main runs again", func() bool {
+		_, err := s.box.RunningContainer(s.ctx, "app-node1", "main")
+		return err == nil
+	})
+	s.wantActs(restartpolicy.RestartKubelet)
+}
+
 // CRI-O restarted and the box rebooted: everything comes back by itself.
 func TestRuntimeRestartAndReboot(t *testing.T) {
 	labelled(t, quiet, disruptive)

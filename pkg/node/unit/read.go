@@ -3,6 +3,7 @@ package unit
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/godbus/dbus/v5"
 
@@ -33,6 +34,7 @@ func (u *Units) Unit(ctx context.Context, name string) node.Unit {
 	state.KillMode = p.text("KillMode")
 	state.ControlGroup = p.text("ControlGroup")
 	state.Restarts = p.number("NRestarts")
+	state.InactiveSince = p.moment("InactiveEnterTimestampMonotonic")
 	if state.MainPID > 0 {
 		// A main process that has just gone leaves these empty.
 		if stat, err := u.host.Stat(state.MainPID); err == nil {
@@ -83,4 +85,10 @@ func (p properties) text(key string) string {
 func (p properties) number(key string) uint32 {
 	n, _ := p[key].(uint32)
 	return n
+}
+
+// moment is a time stamp on the monotonic clock; D-Bus has microseconds.
+func (p properties) moment(key string) time.Duration {
+	n, _ := p[key].(uint64)
+	return time.Duration(n) * time.Microsecond
 }

@@ -22,6 +22,7 @@ type Units struct {
 	log  *slog.Logger
 	host process.Host
 	dial dialer
+	jobs journal
 
 	// mu guards conn.
 	mu   sync.Mutex
@@ -36,7 +37,7 @@ type Units struct {
 func New(log *slog.Logger) *Units { return newUnits(log, process.ThisHost(), dialSystemd) }
 
 func newUnits(log *slog.Logger, host process.Host, dial dialer) *Units {
-	return &Units{log: log, host: host, dial: dial, dialing: make(chan struct{}, 1)}
+	return &Units{log: log, host: host, dial: dial, jobs: journalctl, dialing: make(chan struct{}, 1)}
 }
 
 // Close ends the connection. A later call would connect again.

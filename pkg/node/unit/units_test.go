@@ -25,6 +25,7 @@ func newFake(t *testing.T) (*fakeSystemd, *Units, *processtest.Host) {
 			"LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success",
 			"UnitFileState": "enabled", "MainPID": uint32(42), "KillMode": "process",
 			"ControlGroup": "/system.slice/kubelet.service", "NRestarts": uint32(14),
+			"InactiveEnterTimestampMonotonic": uint64(7_000_001),
 		}},
 	}
 	host := processtest.New(t)
@@ -40,6 +41,7 @@ func TestUnit(t *testing.T) {
 		Name: "kubelet.service", LoadState: "loaded", ActiveState: "active", SubState: "running", Result: "success",
 		UnitFileState: "enabled", MainPID: 42, ProcessState: "T", ProcessStarted: 90 * time.Second,
 		KillMode: "process", ControlGroup: "/system.slice/kubelet.service", Restarts: 14,
+		InactiveSince: 7*time.Second + time.Microsecond,
 	}
 	got := u.Unit(t.Context(), "kubelet.service")
 	if got != want {
