@@ -68,7 +68,8 @@ later() {
 # works PROGRAM HOOK: both can be run here; the program's version is in $version.
 works() {
 	version=
-	within 5 "$1" --version || return 1
+	# One that says no end of things must not fill /run.
+	(ulimit -f 2048 && within 5 "$1" --version) || return 1
 	version=$(sed -n 's/^nodekeeper version \([^ "\\]*\).*/\1/p' "$out")
 	[ -n "$version" ] || return 1
 	# The hook always ends with 0, if it can be run. Without input it does nothing.
@@ -76,7 +77,8 @@ works() {
 }
 
 clean() {
-	rm -f "$new" "$newhook" "$stamp.new"
+	# An image may have directories of these names.
+	rm -rf "$new" "$newhook" "$stamp.new"
 	finally podman rm --force --ignore "$container"
 }
 
@@ -89,9 +91,9 @@ fetch() {
 		return 1
 	fi
 	clean
-	mkdir -p "$bin"
 	if ! {
-		within 15 podman create --net=none --pull=never --name "$container" "$image" &&
+		within 5 mkdir -p "$bin" &&
+			within 15 podman create --net=none --pull=never --name "$container" "$image" &&
 			within 60 podman cp "$container:/nodekeeper" "$new" &&
 			within 60 podman cp "$container:/nodekeeper-hook" "$newhook" &&
 			within 5 chown 0:0 "$new" "$newhook" &&
@@ -109,19 +111,29 @@ fetch() {
 }
 
 # place: both names change at once each, the hook's first. Its path is in every
-# container that was made with it, and must always lead to a program.
+# container that was made with it, and must always lead to a program. A directory
+# of that name is told of; nothing is moved into it.
 place() {
 	if ! {
-		within 5 mv -f "$newhook" "$bin/nodekeeper-hook" &&
-			within 5 mv -f "$new" "$bin/nodekeeper" &&
-			within 10 sync "$bin" &&
-			within 5 mkdir -p -m 0700 "${stamp%/*}" &&
+		within 5 mv -fT "$newhook" "$bin/nodekeeper-hook" &&
+			within 5 mv -fT "$new" "$bin/nodekeeper" &&
+			within 10 sync "$bin"
+	}; then
+		fail "put the programs in place"
+		return 1
+	fi
+}
+
+# note: what is in place. Without it, the next boot installs the same once more.
+note() {
+	if ! {
+		within 5 mkdir -p -m 0700 "${stamp%/*}" &&
 			printf '{"image":"%s","digest":"%s","version":"%s","time":"%s"}\n' \
 				"$image" "$digest" "$version" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" 2>"$out" >"$stamp.new" &&
 			within 10 sync "$stamp.new" &&
-			within 5 mv -f "$stamp.new" "$stamp"
+			within 5 mv -fT "$stamp.new" "$stamp"
 	}; then
-		fail "put the programs in place"
+		fail "note what is installed"
 		return 1
 	fi
 }
@@ -140,7 +152,7 @@ begin() {
 
 install() {
 	image=
-	read -r image 2>/dev/null <"$wanted"
+	[ ! -f "$wanted" ] || read -r image 2>/dev/null <"$wanted"
 	case $image in
 	*[!A-Za-z0-9._:/@-]* | -* | '') digest= ;;
 	?*@sha256:?*) digest=${image##*@} ;;
@@ -155,7 +167,7 @@ install() {
 		fail "$wanted does not say IMAGE@sha256:DIGEST"
 		return
 	fi
-	if [ "$had" = yes ] && grep -qF "\"digest\":\"$digest\"" "$stamp" 2>/dev/null; then
+	if [ "$had" = yes ] && [ -f "$stamp" ] && grep -qF "\"digest\":\"$digest\"" "$stamp" 2>/dev/null; then
 		say "nodekeeper $version is in place"
 		return
 	fi
@@ -174,14 +186,15 @@ install() {
 		clean
 		return
 	fi
-	if place; then
-		clean
-		say "nodekeeper $version is installed"
-		begin
-	else
+	if ! place; then
 		clean
 		later
+		return
 	fi
+	stays="nodekeeper $version is in place"
+	! note || say "nodekeeper $version is installed"
+	clean
+	begin
 }
 
 alone() {
@@ -191,13 +204,16 @@ alone() {
 		later
 		return
 	fi
+	# Whatever lies there is not written to.
+	rm -rf "$out"
 	install
 	# The image may have been changed meanwhile.
 	again=
-	read -r again 2>/dev/null <"$wanted"
+	[ ! -f "$wanted" ] || read -r again 2>/dev/null <"$wanted"
 	[ "$again" = "$image" ] || [ "$end" -le "$(now)" ] || install
 }
 
 seconds=${1:-90}
-alone 9>"$lock" || say "cannot open $lock"
+# For reading too: a FIFO in its place is not waited for.
+alone 9<>"$lock" || say "cannot open $lock"
 exit 0

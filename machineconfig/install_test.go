@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -350,6 +351,64 @@ func TestProgramsThatDoNotWorkAreNotInstalled(t *testing.T) {
 			// The same image would not work later either.
 			m.notCalled("systemd-run")
 			m.notCalled("try-restart")
+		})
+	}
+}
+
+// What one image leaves, the next one must not stumble over.
+func TestAnImageWithDirectoriesForProgramsIsNoHindrance(t *testing.T) {
+	m := newMachine(t)
+	m.fault("cp", "mkdir -p $to/x; exit 0")
+	if line := m.install(); !strings.Contains(line, "do not work") {
+		t.Error(line)
+	}
+	m.has("")
+	m.fault("cp", "")
+	m.install()
+	m.has("v1")
+}
+
+func TestADirectoryInThePlaceOfTheProgramIsTold(t *testing.T) {
+	m := newMachine(t)
+	if err := os.MkdirAll(m.path("usr/local/bin/nodekeeper/mine"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if line := m.install(); !strings.Contains(line, "put the programs in place") || !strings.Contains(line, "directory") {
+		t.Error(line)
+	}
+	if m.read("var/lib/nodekeeper/installed") != "" {
+		t.Error("it is noted as installed")
+	}
+}
+
+// A full /var, for example.
+func TestAnInstallationThatCannotBeNotedIsOneAllTheSame(t *testing.T) {
+	m := newMachine(t)
+	if err := os.MkdirAll(m.path("var/lib/nodekeeper/installed"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if line := m.install(); !strings.Contains(line, "note what is installed") || !strings.HasSuffix(line, "; nodekeeper v1 is in place") {
+		t.Error(line)
+	}
+	m.has("v1")
+	m.called("systemctl --no-block start nodekeeper.service")
+}
+
+func TestFIFOsAreNotWaitedFor(t *testing.T) {
+	for _, name := range []string{"run/nodekeeper-install.lock", "run/nodekeeper-install.out", "var/lib/nodekeeper/installed", "etc/nodekeeper/image"} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			m := newMachine(t)
+			m.install()
+			_ = os.Remove(m.path(name))
+			if err := syscall.Mkfifo(m.path(name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			m.install("5")
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			m.has("v1")
 		})
 	}
 }
