@@ -30,8 +30,11 @@ const (
 // ofHost collects of the node whose file system this is, or that has its file
 // system at o.root.
 func (p *program) ofHost(ctx context.Context, all *collection, o collecting) {
-	on := func(path ...string) string { return filepath.Join(append([]string{"/", o.root}, path...)...) }
-	cfg, err := config.Load(on(p.path))
+	var cfg config.Configuration
+	path, err := o.on(p.path)
+	if err == nil {
+		cfg, err = config.Load(path)
+	}
 	if err != nil {
 		cfg = config.Default()
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -39,16 +42,20 @@ func (p *program) ofHost(ctx context.Context, all *collection, o collecting) {
 		}
 	}
 	dirs := cfg.Directories
-	part := all.of("nodes/"+p.hostName(on(dirs.Run)), o.nodeBytes)
+	part := all.of("nodes/"+p.hostName(o, dirs.Run), o.nodeBytes)
 	defer func() { all.join(part) }()
 	for name, path := range map[string]string{
-		"config.yaml": on(p.path),
-		"image":       on("/etc/nodekeeper/image"),
-		"installed":   on(dirs.State, "installed"),
-		status.Name:   on(dirs.Run, status.Name),
-		journal.Name:  on(dirs.State, journal.Name),
+		"config.yaml": p.path,
+		"image":       "/etc/nodekeeper/image",
+		"installed":   filepath.Join(dirs.State, "installed"),
+		status.Name:   filepath.Join(dirs.Run, status.Name),
+		journal.Name:  filepath.Join(dirs.State, journal.Name),
 	} {
-		file, err := regularfile.Read(path, maxCollected)
+		var file regularfile.File
+		path, err := o.on(path)
+		if err == nil {
+			file, err = regularfile.Read(path, maxCollected)
+		}
 		if err != nil {
 			part.missing(name, err)
 			continue
@@ -56,7 +63,11 @@ func (p *program) ofHost(ctx context.Context, all *collection, o collecting) {
 		part.save(name, file.Data)
 	}
 	part.journal(ctx, o.root)
-	if files, err := reader.Local(on(dirs.Log)); err != nil {
+	var files *reader.Dir
+	if path, err = o.on(dirs.Log); err == nil {
+		files, err = reader.Local(path)
+	}
+	if err != nil {
 		part.missing("records", err)
 	} else {
 		for _, name := range []string{timeline.Name, timeline.Rotated} {
@@ -71,6 +82,26 @@ func (p *program) ofHost(ctx context.Context, all *collection, o collecting) {
 			part.missing("records", err)
 		}
 	}
+}
+
+// on is where something of the node is. No link leads out of what is mounted: what
+// is there is not the node's.
+func (o collecting) on(path string) (string, error) {
+	if o.root == "" {
+		return path, nil
+	}
+	root, err := filepath.EvalSymlinks(o.root)
+	if err != nil {
+		return "", err
+	}
+	at, err := filepath.EvalSymlinks(filepath.Join(root, path))
+	if err != nil {
+		return "", err
+	}
+	if in, err := filepath.Rel(root, at); err != nil || !filepath.IsLocal(in) {
+		return "", fmt.Errorf("%s: a link leads out of %s", path, o.root)
+	}
+	return at, nil
 }
 
 // small reads a small file of the record root, and nothing that a link there leads
@@ -88,8 +119,12 @@ func small(ctx context.Context, files reader.Files, name string) ([]byte, error)
 }
 
 // hostName is the node's name as its agent knows it.
-func (p *program) hostName(run string) string {
-	if s, err := status.Read(run); err == nil && filepath.IsLocal(s.Node.Name) && filepath.Base(s.Node.Name) == s.Node.Name {
+func (p *program) hostName(o collecting, run string) string {
+	path, err := o.on(filepath.Join(run, status.Name))
+	if err != nil {
+		return "this"
+	}
+	if s, err := status.Read(filepath.Dir(path)); err == nil && filepath.IsLocal(s.Node.Name) && filepath.Base(s.Node.Name) == s.Node.Name {
 		return s.Node.Name
 	}
 	return "this"

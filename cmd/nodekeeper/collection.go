@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -72,7 +73,12 @@ func (c *collection) save(file string, data []byte) {
 	}
 	at := filepath.FromSlash(path.Join(c.dir, file))
 	err := c.root.MkdirAll(filepath.Dir(at), 0o700)
+	// Whatever an earlier call or somebody else left there, a FIFO perhaps, is not
+	// written to.
 	if err == nil {
+		err = c.root.Remove(at)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = c.root.WriteFile(at, data, 0o600)
 	}
 	if err != nil {

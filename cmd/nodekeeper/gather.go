@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,18 @@ what you pass on.`,
 	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
 		if o.recordBytes < 1 || o.nodeBytes < 1 || o.since < 0 {
 			return cli.Usage(errors.New("--record-bytes, --node-bytes and --since must be above 0"))
+		}
+		if o.root != "" {
+			info, err := os.Stat(o.root)
+			if err == nil && !info.IsDir() {
+				err = fmt.Errorf("%s: no directory", o.root)
+			}
+			if err == nil {
+				o.root, err = filepath.Abs(o.root)
+			}
+			if err != nil {
+				return cli.Usage(fmt.Errorf("--root: %w", err))
+			}
 		}
 		var server *apiServer
 		if o.root == "" && os.Getenv("KUBERNETES_SERVICE_HOST") != "" {

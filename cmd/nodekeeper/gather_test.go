@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/nodekeeper/nodekeeper/cmd/internal/fixture"
@@ -100,6 +102,46 @@ func TestGatherWhereThereIsNothing(t *testing.T) {
 	}
 	if len(files) != 2 {
 		t.Errorf("%v", files)
+	}
+}
+
+func TestGatherFollowsNoLinkOutOfTheNode(t *testing.T) {
+	alone(t)
+	s := stage(t)
+	to, root := t.TempDir(), t.TempDir()
+	secret := filepath.Join(t.TempDir(), "secret")
+	s.write(secret, "of another machine")
+	for _, name := range []string{"etc/nodekeeper/image", "var/lib/nodekeeper/acts.jsonl", "run/nodekeeper/status.json", "var/log/nodekeeper"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700), os.Symlink(secret, filepath.Join(root, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Within the node, links are followed.
+	s.write(filepath.Join(root, "real"), "of this node")
+	if err := os.Symlink("../../../real", filepath.Join(root, "var/lib/nodekeeper/installed")); err != nil {
+		t.Fatal(err)
+	}
+	// A FIFO in the place of what is written is not waited for.
+	if err := syscall.Mkfifo(filepath.Join(to, "version"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Dir(root))
+	var said strings.Builder
+	p := &program{out: &said, err: &said, clock: s}
+	if code := p.execute(context.Background(), []string{"gather", "--root", filepath.Base(root), "--dest-dir", to}); code != cli.ExitOK {
+		t.Fatalf("code %d: %s", code, said.String())
+	}
+	files := collected(t, to)
+	if files["nodes/this/installed"] != "of this node" || files["version"] == "" {
+		t.Errorf("%v", files)
+	}
+	for name, text := range files {
+		if strings.Contains(text, "of another machine") {
+			t.Errorf("%s is from outside", name)
+		}
+	}
+	if n := strings.Count(files["missing.txt"], "a link leads out of"); n != 4 {
+		t.Errorf("%d links are told: %s", n, files["missing.txt"])
 	}
 }
 
