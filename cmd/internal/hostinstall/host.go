@@ -58,6 +58,31 @@ type Host struct {
 
 func (h Host) path(name string) string { return filepath.Join(h.Root, name) }
 
+// inside is an error where a link leads out of the root: an absolute one is the
+// node's, and means something else here.
+func (h Host) inside(name string) error {
+	root, err := filepath.EvalSymlinks(h.Root)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(h.path(name))
+	at, err := filepath.EvalSymlinks(dir)
+	for errors.Is(err, fs.ErrNotExist) && dir != h.Root && dir != filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); err == nil {
+			return fmt.Errorf("%s is a link to what is not there", dir)
+		}
+		dir = filepath.Dir(dir)
+		at, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return err
+	}
+	if in, err := filepath.Rel(root, at); err != nil || !filepath.IsLocal(in) {
+		return fmt.Errorf("%s leads to %s, out of %s: mount the directory itself there", dir, at, h.Root)
+	}
+	return nil
+}
+
 // mine is an error where something else has brought the agent.
 func (h Host) mine(ctx context.Context) error {
 	if _, err := os.Lstat(h.path(machineConfig)); err == nil {
@@ -100,6 +125,9 @@ func names() []string {
 // meanwhile sees the old one or the new one.
 func (h Host) put(name string, content []byte, mode fs.FileMode) (bool, error) {
 	path := h.path(name)
+	if err := h.inside(name); err != nil {
+		return false, fmt.Errorf("write %s: %w", name, err)
+	}
 	if info, err := os.Lstat(path); err == nil && info.Mode() == mode {
 		old, err := os.ReadFile(path)
 		if err == nil && bytes.Equal(old, content) {
@@ -119,7 +147,10 @@ func (h Host) put(name string, content []byte, mode fs.FileMode) (bool, error) {
 // remove removes a file or an empty directory, which need not be there. What an
 // admin has put into the directory stays.
 func (h Host) remove(name string) error {
-	err := os.Remove(h.path(name))
+	err := h.inside(name)
+	if err == nil {
+		err = os.Remove(h.path(name))
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTEMPTY):
 		return nil

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/nodekeeper/nodekeeper/internal/statefile"
 	"github.com/nodekeeper/nodekeeper/packaging/nfpm"
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/lifecycle/hooksd"
@@ -77,11 +78,14 @@ func (h Host) unhook() error {
 	return hooksd.Uninstall(h.path(usual))
 }
 
+// maxSettings is more than settings have.
+const maxSettings = 1 << 20
+
 // forget removes the agent's state, and settings that nobody has changed. Of
 // directories that are mounted only the content goes.
 func (h Host) forget() error {
 	var errs []error
-	switch content, err := os.ReadFile(h.path(settings)); {
+	switch content, err := statefile.Read(h.path(settings), maxSettings); {
 	case err == nil && bytes.Equal(content, nfpm.Settings):
 		errs = append(errs, h.remove(settings))
 	case err == nil:
@@ -89,7 +93,11 @@ func (h Host) forget() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		errs = append(errs, fmt.Errorf("read the settings: %w", err))
 	}
-	entries, err := os.ReadDir(h.path(state))
+	err := h.inside(state + "/any")
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(h.path(state))
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, fmt.Errorf("remove the state: %w", err))
 	}

@@ -2,8 +2,11 @@ package hostinstall
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -94,3 +97,64 @@ func TestAnAgentThatDoesNotEndStays(t *testing.T) {
 type deaf struct{ *fake }
 
 func (d deaf) State(_ context.Context, _ string) (string, error) { return "deactivating", nil }
+
+// An absolute link is the node's: from a container it leads into the image.
+func TestNothingIsTouchedWhereALinkLeadsOutOfTheNode(t *testing.T) {
+	for _, dir := range []string{"/usr/local/bin", "/etc/systemd/system", "/etc/nodekeeper", "/var/lib/nodekeeper"} {
+		t.Run(dir, func(t *testing.T) {
+			s := newScene(t)
+			outside := t.TempDir()
+			if err := os.MkdirAll(filepath.Dir(s.path(dir)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(outside, s.path(dir)); err != nil {
+				t.Fatal(err)
+			}
+			mine := []string{"nodekeeper", "nodekeeper.service", "pause.json"}
+			for _, name := range mine {
+				if err := os.WriteFile(filepath.Join(outside, name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			acts := []func(context.Context) error{s.Install, s.Remove}
+			switch dir {
+			case "/var/lib/nodekeeper":
+				acts = acts[1:]
+			case "/etc/nodekeeper": // no settings there that are ours
+				acts = acts[:1]
+			}
+			for _, act := range acts {
+				if err := act(t.Context()); err == nil || !strings.Contains(err.Error(), "out of "+s.Root) {
+					t.Errorf("no error of it: %v", err)
+				}
+			}
+			entries, err := os.ReadDir(outside)
+			if err != nil || len(entries) != len(mine) {
+				t.Errorf("outside: %v, %v", entries, err)
+			}
+		})
+	}
+}
+
+func TestALinkWithinTheNodeIsFollowed(t *testing.T) {
+	s := newScene(t)
+	if err := errors.Join(os.MkdirAll(s.path("/var/usrlocal/bin"), 0o755), os.MkdirAll(s.path("/usr"), 0o755), os.Symlink("../var/usrlocal", s.path("/usr/local"))); err != nil {
+		t.Fatal(err)
+	}
+	s.must(s.Install)
+	if s.read("/var/usrlocal/bin/nodekeeper") != "nodekeeper one" {
+		t.Error("it is not there")
+	}
+	s.must(s.Remove)
+}
+
+func TestSettingsThatAreAFIFOAreNotWaitedFor(t *testing.T) {
+	s := newScene(t)
+	s.must(s.Install)
+	if err := errors.Join(os.Remove(s.path(settings)), syscall.Mkfifo(s.path(settings), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(t.Context()); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Error(err)
+	}
+}
