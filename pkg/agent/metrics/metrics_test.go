@@ -320,6 +320,17 @@ func TestAClientThatSaysNothingDoesNotKeepOthersOut(t *testing.T) {
 		}
 	}
 	client := http.Client{Timeout: 3 * readTime}
+	// Nor those that have had their answer, and keep the connection.
+	for range connections {
+		c, err := net.Dial("tcp", s.Listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r, err := client.Get("http://" + s.Listen + "/metrics")
 	if err != nil {
 		t.Fatal(err)

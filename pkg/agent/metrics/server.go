@@ -15,9 +15,8 @@ const (
 	// connections at once. Everybody on the node may connect, and none may take
 	// the agent's memory.
 	connections = 16
-	// readTime and writeTime are what a client may take, idleTime what it may
-	// keep a connection that it does not use.
-	readTime, writeTime, idleTime = 5 * time.Second, 10 * time.Second, 2 * time.Minute
+	// readTime and writeTime are what a client may take.
+	readTime, writeTime = 5 * time.Second, 10 * time.Second
 	// listenEvery is the time between two tries to listen.
 	listenEvery = 30 * time.Second
 )
@@ -49,9 +48,12 @@ func (m *Metrics) serve(ctx context.Context) error {
 	}
 	m.Log.Debug("metrics are served", "address", l.Addr().String())
 	server := &http.Server{
-		Handler: m.Handler(), ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: idleTime, MaxHeaderBytes: 8 << 10,
+		Handler: m.Handler(), ReadTimeout: readTime, WriteTimeout: writeTime, MaxHeaderBytes: 8 << 10,
 		ErrorLog: slog.NewLogLogger(m.Log.Handler(), slog.LevelDebug),
 	}
+	// A connection that nobody uses would be in the way of others, and another one
+	// costs nothing on the same node.
+	server.SetKeepAlivesEnabled(false)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	return server.Serve(netutil.LimitListener(l, connections))
