@@ -364,6 +364,19 @@ func TestAnAPIServerThatFailsIsToldAllWhenItIsBack(t *testing.T) {
 	}
 }
 
+func TestAnAnswerOfMegabytesIsALineOfTheLog(t *testing.T) {
+	s := stage(t)
+	s.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_ = json.NewEncoder(w).Encode(map[string]string{"message": "no\n" + strings.Repeat("x", 3<<20)})
+	})
+	s.look(down(5))
+	s.round(t.Context())
+	if text := s.log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "status 500") || len(text) > 2<<10 {
+		t.Errorf("%d bytes: %.300s", len(text), text)
+	}
+}
+
 func TestANodeWithoutAnAPIServerIsQuiet(t *testing.T) {
 	s := stage(t)
 	s.client.path = s.node.Kubeconfig + ".none"

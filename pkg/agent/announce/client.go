@@ -189,7 +189,7 @@ func (c *client) ask(ctx context.Context, method, path, contentType string, body
 			Message string `json:"message"`
 		}
 		_ = json.Unmarshal(answer, &said) // a proxy in between may say something else
-		return nil, &refusal{response.StatusCode, said.Message}
+		return nil, &refusal{response.StatusCode, short(said.Message)}
 	}
 	return answer, err
 }
