@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/nodekeeper/nodekeeper/internal/statefile"
 	"github.com/nodekeeper/nodekeeper/packaging"
 	"github.com/nodekeeper/nodekeeper/packaging/nfpm"
@@ -81,6 +83,30 @@ func (h Host) inside(name string) error {
 		return fmt.Errorf("%s leads to %s, out of %s: mount the directory itself there", dir, at, h.Root)
 	}
 	return nil
+}
+
+// alone keeps others from the node until the file is closed or the process ends:
+// two at once would write into each other's programs. It leaves nothing behind.
+func (h Host) alone() (*os.File, error) {
+	if err := h.inside(programs + "/any"); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(h.path(programs), 0o755); err != nil {
+		return nil, err
+	}
+	dir, err := os.Open(h.path(programs))
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return dir, nil
+	}
+	_ = dir.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errors.New("another installation or removal is at work on this node: try again when it has ended")
+	}
+	return nil, fmt.Errorf("lock %s: %w", programs, err)
 }
 
 // mine is an error where something else has brought the agent.

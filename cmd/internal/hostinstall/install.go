@@ -17,6 +17,11 @@ func (h Host) Install(ctx context.Context) error {
 	if err := h.mine(ctx); err != nil {
 		return err
 	}
+	lock, err := h.alone()
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
 	changed, err := h.files()
 	if err != nil {
 		return err

@@ -115,3 +115,21 @@ func TestWhatOthersHaveBroughtIsLeftAlone(t *testing.T) {
 		})
 	}
 }
+
+func TestOneAtATime(t *testing.T) {
+	s := newScene(t)
+	s.must(s.Install)
+	for name, act := range map[string]func(context.Context) error{"install": s.Install, "remove": s.Remove} {
+		lock, err := s.alone()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := act(t.Context()); err == nil || !strings.Contains(err.Error(), "another installation") {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = lock.Close()
+	}
+	s.same("files", s.files(), brought)
+	s.must(s.Remove)
+	s.must(s.Remove)
+}

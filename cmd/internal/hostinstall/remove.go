@@ -21,6 +21,11 @@ func (h Host) Remove(ctx context.Context) error {
 	if err := h.mine(ctx); err != nil {
 		return err
 	}
+	lock, err := h.alone()
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
 	for _, unit := range []string{agent, socket} {
 		source, err := h.Systemd.Source(ctx, unit)
 		if err != nil {
