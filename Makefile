@@ -12,6 +12,7 @@ MODULES   := . test test/apiserver test/machineconfig test/report
 BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 # Where admins run the plugin of oc.
 PLUGINS   := $(foreach os,linux darwin windows,$(foreach arch,amd64 arm64,$(OUT)/kubectl-nodekeeper-$(os)-$(arch)))
+NODEPAGE  := $(CURDIR)/$(OUT)/report/node.html
 STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
 export NODEKEEPER_CACHE := $(CACHE)
@@ -81,7 +82,10 @@ test-box: prepare ## unit tests of the node in a box, and one box booted
 	cd test && $(GO) test ./node/...
 
 test-e2e: build prepare ## e2e cases in boxes (LABELS="!Slow" PARALLEL=9)
-	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 60m -parallel $(PARALLEL) ./e2e/... -label-filter='$(LABELS)'
+	@mkdir -p $(OUT)/report && rm -f $(NODEPAGE)
+	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper NODEKEEPER_PAGE=$(NODEPAGE) $(GO) test -v -count=1 -timeout 60m -parallel $(PARALLEL) ./e2e/... -label-filter='$(LABELS)'
+	@# The page of a real node, in a browser, where the cases that ran have made one.
+	@if test -e $(NODEPAGE); then cd test/report && export GOWORK=off && $(GO) run ./prepare && CGO_ENABLED=0 $(GO) test -count=1 -timeout 5m -v -run TestReportPage . -page $(NODEPAGE); fi
 
 test-slow: build prepare ## the longest e2e cases
 	cd test/guard && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -v -timeout 60m ./...

@@ -68,6 +68,7 @@ func TestForgottenWhileNewRevisionWaits(t *testing.T) {
 		t.Errorf("acts %v name the record, which names %v", ids, e.Acts)
 	}
 	s.evidence("app", "main")
+	s.drawn(e.ID, "restart-kubelet", "stop-old-sandbox")
 }
 
 // The kubelet deletes the old generation once its API server answers: nothing
