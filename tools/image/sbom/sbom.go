@@ -120,7 +120,8 @@ func library(l licence.Licence) *spdx.Package {
 	p := part(m.Path, m.Version, l.Expression)
 	p.PackageSPDXIdentifier = identifier(m.String())
 	p.PrimaryPackagePurpose = "LIBRARY"
-	p.PackageDownloadLocation = "https://proxy.golang.org/" + m.Path + "/@v/" + m.Version + ".zip"
+	// Where a module comes from is the builder's choice; what it is, its purl and
+	// its sum say.
 	locator := "pkg:golang/" + m.String()
 	if m.Path == licence.Standard {
 		p.PackageDownloadLocation = "https://go.dev/dl/" + m.Version + ".src.tar.gz"
