@@ -25,6 +25,7 @@ func (k *Keeper) takeCompressed(a *attempt, rotated string, src *safelink.Source
 	segs := a.live.Segments()
 	for _, seg := range segs {
 		if seg.Rotated == rotated && seg.Compressed() {
+			a.adrift = false
 			return nil
 		}
 	}
@@ -38,6 +39,7 @@ func (k *Keeper) takeCompressed(a *attempt, rotated string, src *safelink.Source
 		if err != nil || !bytes.HasPrefix(head, ours) || len(ours) == 0 && len(head) > 0 {
 			continue
 		}
+		a.adrift = false
 		if err := a.live.AdoptGzip(i, src); err != nil {
 			return a.stays(rotated, i, src, err)
 		}

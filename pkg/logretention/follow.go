@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/nodekeeper/nodekeeper/internal/regularfile"
-	"github.com/nodekeeper/nodekeeper/pkg/logretention/podlogs"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/safelink"
 )
@@ -37,17 +36,17 @@ func (k *Keeper) follow(a *attempt) {
 // which it returns: whether that was compressed or removed has to be seen before
 // anything that was written later is linked. The caller closes it.
 func (k *Keeper) followOnce(a *attempt) (nameless []*safelink.Source) {
-	files, err := k.openLog(a)
+	files, sure, err := k.openLog(a)
 	k.complain(a, err)
-	known := func(f piece) bool { return a.live.Has(inodeOf(f.src).dev, inodeOf(f.src).ino) }
+	known := func(f piece) bool { return a.live.Has(f.src) }
 	a.adrift = len(a.live.Segments()) > 0 && !slices.ContainsFunc(files, known)
 	// Otherwise the runtime failed to create it, and unlinked its log: what is
 	// there now is the log of the attempt that was given the same number.
 	ours := a.known || !a.adrift
 	a.there = false
-	for _, f := range files {
+	for i, f := range files {
 		switch {
-		case !ours || len(nameless) > 0:
+		case !ours || i >= sure || len(nameless) > 0:
 		case !f.Compressed && f.src.Stat().Nlink == 0 && !known(f):
 			nameless = append(nameless, f.src)
 			continue
@@ -60,64 +59,6 @@ func (k *Keeper) followOnce(a *attempt) (nameless []*safelink.Source) {
 		_ = f.src.Close()
 	}
 	return nameless
-}
-
-// piece is a file of a log, held open.
-type piece struct {
-	podlogs.File
-	src *safelink.Source
-}
-
-// openTries bounds how often a log is opened again because it was rotated at
-// the same moment.
-const openTries = 3
-
-// openLog opens all files of an attempt's log that are files. The caller closes
-// them, also with an error, which is of those that could not be opened.
-func (k *Keeper) openLog(a *attempt) (pieces []piece, err error) {
-	before, err := k.logFiles(a)
-	for try := 1; ; try++ {
-		var errs []error
-		for _, f := range before {
-			src, openErr := safelink.Open(filepath.Join(a.dir(), f.Name))
-			switch {
-			case openErr == nil:
-				pieces = append(pieces, piece{f, src})
-			case !errors.Is(openErr, fs.ErrNotExist):
-				errs = append(errs, openErr)
-			}
-		}
-		err = errors.Join(append(errs, err)...)
-		// A file that was renamed in between would be missing, and come after
-		// what was written later.
-		after, listErr := k.logFiles(a)
-		if listErr != nil || slices.Equal(before, after) || try == openTries {
-			return pieces, err
-		}
-		for _, p := range pieces {
-			_ = p.src.Close()
-		}
-		before, pieces, err = after, nil, nil
-	}
-}
-
-// mostFiles of one log are looked at; a kubelet keeps 5, if it is not told
-// otherwise. A pod that may write to the pod logs must not occupy the keeper of
-// all others.
-const mostFiles = 256
-
-func (k *Keeper) logFiles(a *attempt) ([]podlogs.File, error) {
-	files, err := podlogs.Files(a.dir())
-	files = slices.DeleteFunc(files, func(f podlogs.File) bool { return f.Attempt != a.birth.Attempt.Attempt })
-	if older := len(files) - mostFiles; older > 0 {
-		files = files[older:]
-		if !a.swamped {
-			a.swamped = true
-			err = errors.Join(err, a.live.AddGap(record.Gap{Before: len(a.live.Segments()), Bytes: -1,
-				Reason: "more files than a kubelet keeps: only the newest were looked at"}))
-		}
-	}
-	return files, err
 }
 
 // take links one file of a log.
@@ -137,7 +78,7 @@ func (k *Keeper) take(a *attempt, f piece) error {
 func (k *Keeper) claim(a *attempt, sources []*safelink.Source) {
 	named := map[inode]bool{}
 	heads := map[string]bool{}
-	files, err := k.openLog(a)
+	files, _, err := k.openLog(a)
 	k.complain(a, err)
 	for _, f := range files {
 		named[inodeOf(f.src)] = true
@@ -159,8 +100,8 @@ func (k *Keeper) claim(a *attempt, sources []*safelink.Source) {
 // keep links a plain file, unless it is linked, and notes its name once it is
 // rotated. A log that cannot be linked is copied as far as it has got.
 func (k *Keeper) keep(a *attempt, src *safelink.Source, rotated string) error {
-	if at := inodeOf(src); !a.live.Has(at.dev, at.ino) {
-		if at.dev != k.device && src.Stat().Size == 0 {
+	if !a.live.Has(src) {
+		if inodeOf(src).dev != k.device && src.Stat().Size == 0 {
 			// It will be a copy, and an empty one could not be told from that of
 			// a later file with the same inode number.
 			return nil
@@ -195,9 +136,8 @@ func (a *attempt) beforeNext(rotated string) error {
 	switch n := len(segs); {
 	case n == 0 && rotated != "" && len(a.live.Gaps()) == 0:
 		return a.live.AddGap(record.Gap{Bytes: -1, Reason: "captured late: older files may have been removed"})
-	case n > 0 && a.adrift && segs[n-1].Rotated == "":
-		// The newest segment was rotated, compressed and removed meanwhile,
-		// and maybe others after it.
+	case n > 0 && a.adrift:
+		// The newest segment was removed meanwhile, and maybe others after it.
 		a.adrift = false
 		return a.live.AddGap(record.Gap{Before: n, Bytes: -1, Reason: "nobody looked for long: files may have been removed"})
 	}

@@ -196,6 +196,30 @@ func TestWhateverHappensWhatIsRecordedWasWritten(t *testing.T) {
 
 func TestWhateverHappensOnAnotherDisk(t *testing.T) { lives(t, 10, true) }
 
+// A kubelet that rotates, compresses and removes without a pause: each list of
+// files is out of date when it is read. What is kept is in order, and what was
+// removed unseen is declared.
+func TestRotationsWithoutAPause(t *testing.T) {
+	s := newScene(t)
+	s.config.Retention.MaxBytesPerRecord = "1Gi"
+	s.start()
+	l := &life{scene: s, random: rand.New(rand.NewPCG(1, 1)), pod: s.newPod("etcd", "uid1"), up: true}
+	l.begin()
+	for i := range 300 {
+		l.pass(time.Second)
+		l.now.write(fmt.Sprintf("line %d", i))
+		l.rotate()
+	}
+	s.look()
+	l.now.write("at last")
+	l.now.exit(1)
+	e := l.now.recorded()
+	l.check(l.now, e)
+	if len(e.Segments) < 5 || !strings.HasSuffix(l.now.text(e), "at last\n") {
+		t.Errorf("%d segments, of which the last is not what was written last", len(e.Segments))
+	}
+}
+
 // Somebody removes the record root under a running agent.
 func TestWhatRunsIsFollowedAgainAfterTheRootWasRemoved(t *testing.T) {
 	s := newScene(t)

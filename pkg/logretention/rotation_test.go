@@ -57,6 +57,35 @@ func TestRotationsInABurst(t *testing.T) {
 	}
 }
 
+// The agent stops between a rotation and the new file, and what comes next is
+// removed before it is back.
+func TestFilesThatNobodySawAreDeclared(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	c := s.newPod("etcd", "uid1").run("etcd", 0)
+	s.look()
+	c.linked(1)
+	s.must(os.Rename(c.log, c.log+".20261130-090001"))
+	s.look()
+	s.settle()
+	s.stop()
+	s.must(os.WriteFile(c.log, nil, 0o640))
+	c.write("never seen")
+	c.rotate("20261130-090002")
+	for _, removed := range []string{"20261130-090001", "20261130-090002"} {
+		s.must(os.Remove(c.log + "." + removed))
+	}
+	c.write("at last")
+	s.start()
+	s.look()
+	c.linked(2)
+	c.exit(1)
+	e := c.recorded()
+	if len(e.Segments) != 2 || e.Segments[0].Rotated == "" || len(e.Gaps) != 1 || e.Gaps[0].Before != 1 {
+		t.Errorf("segments %+v, gaps %+v", e.Segments, e.Gaps)
+	}
+}
+
 func TestRotationsWhileTheAgentWasAway(t *testing.T) {
 	s := newScene(t)
 	c := s.newPod("etcd", "uid1").run("etcd", 0)

@@ -39,11 +39,12 @@ func (l *Live) AddGzip(src *safelink.Source) (i int, err error) {
 }
 
 // Has tells whether the file is one of the segments.
-func (l *Live) Has(dev, ino uint64) bool {
+func (l *Live) Has(src *safelink.Source) bool {
 	l.store.mu.Lock()
 	defer l.store.mu.Unlock()
-	_, ok := l.index(inode{dev, ino})
-	return ok
+	at := src.Stat()
+	i, ok := l.index(inode{at.Dev, at.Ino})
+	return ok && l.continues(src, i)
 }
 
 func (l *Live) index(id inode) (int, bool) {

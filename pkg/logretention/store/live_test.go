@@ -104,8 +104,8 @@ func TestAFileIsLinkedOnceAndFollowed(t *testing.T) {
 	if i := s.link(l, 0); i != 0 || len(l.Segments()) != 1 {
 		t.Errorf("segment %d of %+v", i, l.Segments())
 	}
-	at := s.source(s.logPath(0)).Stat()
-	if !l.Has(at.Dev, at.Ino) || l.Has(at.Dev, at.Ino+1) {
+	s.writes(1, line(1))
+	if !l.Has(s.source(s.logPath(0))) || l.Has(s.source(s.logPath(1))) {
 		t.Error("it does not know its files")
 	}
 	must(t, l.Refresh())
