@@ -48,7 +48,7 @@ func New(o Options) *Guard {
 		options: o,
 		lists: pace.New(pace.Options{
 			Rate: float64(c.Lists.PerSecond), Burst: c.Lists.Burst,
-			Debt: c.Lists.Credit, InFlight: listsInFlight, InFlightMost: listsInFlightMost,
+			Debt: c.Lists.Credit, InFlight: listsInFlight, InFlightMost: listsInFlightMost, Goal: listsGoal,
 		}),
 		watches: pace.New(pace.Options{
 			Rate: float64(c.Watches.PerSecond), Burst: c.Watches.Burst,

@@ -20,6 +20,11 @@ const (
 	// apiserver pkg/apis/flowcontrol/bootstrap/default.go, v1.37). It is what
 	// slows a burst down when the API server is busy.
 	listsInFlight, listsInFlightMost = 48, 300
+	// listsGoal is how many of them a second a full node's start comes to, and
+	// what more places are for: an API server nearby needs none. It takes 100
+	// streams a connection (apiserver pkg/server/secure_serving.go, v1.37), and
+	// each request beyond them opens a connection of its own.
+	listsGoal = 4000
 	// consistentInFlight is how many of them may have the API server ask etcd, of
 	// Secrets and of ConfigMaps each: what they learn does for the others.
 	consistentInFlight = 16

@@ -182,4 +182,8 @@ func (m measured) check(t testing.TB, w *workload, watched int) {
 	if most := settings.Watches.Burst + settings.Watches.PerSecond; m.start.peakWatches > most {
 		t.Errorf("%d WATCHes within a second, the bucket allows %d", m.start.peakWatches, most)
 	}
+	lists := settings.Lists
+	if most := lists.Burst + lists.Credit + lists.PerSecond; max(m.start.peakLists, m.restart.peakLists) > most {
+		t.Errorf("%d and %d LISTs within a second, the bucket allows %d with all of its credit", m.start.peakLists, m.restart.peakLists, most)
+	}
 }

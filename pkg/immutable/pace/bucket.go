@@ -30,9 +30,11 @@ type Options struct {
 	Debt int
 	// InFlight is how many may be between Take and release at once; 0 for any
 	// number. While requests are answered it grows by one with each, as far as
-	// InFlightMost; Trouble halves it, to no less than a quarter of InFlight; and
-	// when none is left it is InFlight again.
+	// InFlightMost, and no further than it takes for Goal requests a second (0: any)
+	// at the quickest answer of the burst; Trouble halves it, to no less than a quarter of
+	// InFlight; and when none is left it is InFlight again.
 	InFlight, InFlightMost int
+	Goal                   float64
 	// Jitter lengthens each wait for a token by up to this share of it.
 	Jitter float64
 	// Rand is in [0, 1). It is called under the bucket's lock.
@@ -47,13 +49,15 @@ type Bucket struct {
 	tokens   float64 // negative: borrowed
 	at       time.Time
 	inFlight int
-	most     int // may be in flight now
+	most     int           // may be in flight now
+	quickest time.Duration // answer since nothing was in flight
 	lines    [classes][]*waiter
 	timer    *time.Timer
 }
 
 type waiter struct {
 	granted chan struct{}
+	at      time.Time // when it was; set before granted is closed
 }
 
 // New returns a full bucket.
@@ -74,7 +78,7 @@ func (b *Bucket) Take(ctx context.Context, class Class) (release func(), err err
 	b.mu.Unlock()
 	select {
 	case <-w.granted:
-		return sync.OnceFunc(b.release), nil
+		return sync.OnceFunc(func() { b.release(w.at) }), nil
 	case <-ctx.Done():
 	}
 	b.mu.Lock()
@@ -99,17 +103,31 @@ func (b *Bucket) Ready() bool {
 	return b.tokens >= 1 && !b.full() && !b.waiting()
 }
 
-func (b *Bucket) release() {
+func (b *Bucket) release(since time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.inFlight--
-	if b.most < b.options.InFlightMost {
-		b.most++
+	if took := time.Since(since); b.quickest == 0 || took < b.quickest {
+		b.quickest = took
 	}
-	if b.inFlight == 0 && !b.waiting() {
-		b.most = b.options.InFlight
+	switch most := b.growth(); {
+	case b.inFlight == 0 && !b.waiting():
+		b.most, b.quickest = b.options.InFlight, 0
+	case b.most < most:
+		b.most++
+	case b.most > most:
+		b.most--
 	}
 	b.serve()
+}
+
+// growth is how many may come to be in flight.
+func (b *Bucket) growth() int {
+	most := b.options.InFlightMost
+	if b.options.Goal > 0 {
+		most = min(most, int(b.options.Goal*b.quickest.Seconds()))
+	}
+	return max(most, b.options.InFlight)
 }
 
 // Trouble tells of a request that its server was too busy for, before its
@@ -135,6 +153,7 @@ func (b *Bucket) serve() {
 			}
 			b.tokens--
 			b.inFlight++
+			b.lines[class][0].at = b.at
 			close(b.lines[class][0].granted)
 			b.lines[class] = b.lines[class][1:]
 		}

@@ -130,49 +130,108 @@ func TestNoMoreThanTheCapAreInFlight(t *testing.T) {
 	})
 }
 
+// flight is n requests that are answered after 10 ms each.
+type flight struct {
+	mu   sync.Mutex
+	now  int
+	gone sync.WaitGroup
+}
+
+func fly(t *testing.T, b *Bucket, n int) *flight {
+	f := &flight{}
+	for range n {
+		f.gone.Go(func() {
+			release, err := b.Take(t.Context(), First)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer release()
+			f.count(1)
+			time.Sleep(10 * time.Millisecond)
+			f.count(-1)
+		})
+	}
+	return f
+}
+
+func (f *flight) count(more int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now += more
+	return f.now
+}
+
+// rounds are how many are in flight in the middle of so many times 10 ms.
+func (f *flight) rounds(n int) (seen []int) {
+	for range n {
+		time.Sleep(5 * time.Millisecond)
+		seen = append(seen, f.count(0))
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+	}
+	return seen
+}
+
+func TestTheCapGrowsAsFarAsTheGoalAsksFor(t *testing.T) {
+	for _, c := range []struct {
+		goal float64
+		want []int
+	}{
+		{100, []int{4, 4, 4, 4}},    // 1 in flight would do
+		{1000, []int{4, 8, 10, 10}}, // 10 in flight are 1,000 a second
+		{5000, []int{4, 8, 16, 20}}, // 50 would be, and 20 are allowed
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := fly(t, New(Options{Rate: 1, Burst: 1000, InFlight: 4, InFlightMost: 20, Goal: c.goal}), 100)
+			if seen := f.rounds(4); !slices.Equal(seen, c.want) {
+				t.Errorf("goal %v: %v were in flight, want %v", c.goal, seen, c.want)
+			}
+			f.gone.Wait()
+		})
+	}
+}
+
+// The first answers of a burst may be slow for a reason of their own.
+func TestTheCapShrinksWhenAnswersAreQuicker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(Options{Rate: 1, Burst: 1000, InFlight: 4, InFlightMost: 20, Goal: 500})
+		var slow []func()
+		for range 4 {
+			release, err := b.Take(t.Context(), First)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slow = append(slow, release)
+		}
+		f := fly(t, b, 100)
+		time.Sleep(30 * time.Millisecond)
+		for _, release := range slow {
+			release()
+		}
+		seen := f.rounds(4)
+		if want := []int{8, 5, 5, 5}; !slices.Equal(seen, want) {
+			t.Errorf("%v were in flight, want %v", seen, want)
+		}
+		f.gone.Wait()
+	})
+}
+
 func TestTheCapGrowsWithTheAnswersAndShrinksWithTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(Options{Rate: 1, Burst: 1000, InFlight: 4, InFlightMost: 20})
-		var mu sync.Mutex
-		now := 0
-		count := func(more int) int {
-			mu.Lock()
-			defer mu.Unlock()
-			now += more
-			return now
-		}
-		var wg sync.WaitGroup
-		for range 200 {
-			wg.Go(func() {
-				release, err := b.Take(t.Context(), First)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer release()
-				count(1)
-				time.Sleep(10 * time.Millisecond)
-				count(-1)
-			})
-		}
-		var seen []int
-		for range 5 {
-			time.Sleep(5 * time.Millisecond)
-			seen = append(seen, count(0))
-			time.Sleep(5 * time.Millisecond)
-			synctest.Wait()
-		}
-		if want := []int{4, 8, 16, 20, 20}; !slices.Equal(seen, want) {
+		f := fly(t, b, 200)
+		if seen, want := f.rounds(5), []int{4, 8, 16, 20, 20}; !slices.Equal(seen, want) {
 			t.Errorf("%v were in flight, want %v", seen, want)
 		}
 		for range 20 {
 			b.Trouble()
 		}
 		time.Sleep(15 * time.Millisecond) // those in flight come back, each for one more
-		if n := count(0); n > 20 {
+		if n := f.count(0); n > 20 {
 			t.Errorf("%d were in flight after trouble", n)
 		}
-		wg.Wait()
+		f.gone.Wait()
 		// A burst later begins as this one did.
 		var releases []func()
 		for range 4 {

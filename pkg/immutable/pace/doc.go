@@ -7,9 +7,11 @@
 // fail its pod's mount and come back with more load. Credit is bounded, is repaid
 // before anything else moves, and a cap on what is in flight lets a slow API
 // server slow the burst down. The cap grows while there are answers, since one
-// that is far away is slow and not busy, and shrinks as soon as there are none.
-// In any window of t seconds a bucket lets through at
-// most Burst + Debt + Rate*t, and without First at most Burst + Rate*t.
+// that is far away is slow and not busy, as far as its distance asks for, and
+// shrinks as soon as there are none.
+//
+// In any window of t seconds a bucket lets through at most Burst + Debt + Rate*t,
+// and without First at most Burst + Rate*t.
 //
 // Time is package time's; tests run it in a testing/synctest bubble.
 package pace
