@@ -24,6 +24,19 @@ type collecting struct {
 	recordBytes, nodeBytes int64
 }
 
+// gatherSince is what oc adm must-gather --since hands on.
+func gatherSince(getenv func(string) string) (time.Duration, error) {
+	text := getenv("MUST_GATHER_SINCE")
+	if text == "" {
+		return 0, nil
+	}
+	since, err := time.ParseDuration(text)
+	if err != nil || since < 0 {
+		return 0, fmt.Errorf("MUST_GATHER_SINCE=%.40q is no time span such as 2h", text)
+	}
+	return since, nil
+}
+
 func (p *program) gather() *cobra.Command {
 	var to string
 	var o collecting
@@ -41,14 +54,17 @@ not to be had is told and left out, and is no failure. Logs may hold secrets: lo
 what you pass on.`,
 		Args: cobra.NoArgs,
 	}
-	since, _ := time.ParseDuration(os.Getenv("MUST_GATHER_SINCE")) // as oc adm must-gather --since hands it on
+	since, sinceErr := gatherSince(os.Getenv)
 	c.Flags().StringVar(&to, "dest-dir", "/must-gather", "the directory, which is made if it is not there")
 	c.Flags().StringVar(&o.root, "root", "", "where the file system of the node is mounted")
 	c.Flags().StringSliceVar(&nodes, "node", nil, "in a pod: of these nodes only")
-	c.Flags().DurationVar(&o.since, "since", max(0, since), "leave out what ended before (default: MUST_GATHER_SINCE, else nothing)")
+	c.Flags().DurationVar(&o.since, "since", since, "leave out what ended before (default: MUST_GATHER_SINCE, else nothing)")
 	c.Flags().Int64Var(&o.recordBytes, "record-bytes", 1<<20, "how much to take of the end of one log")
 	c.Flags().Int64Var(&o.nodeBytes, "node-bytes", 64<<20, "how much to take of one node")
 	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
+		if sinceErr != nil && !c.Flags().Changed("since") {
+			fmt.Fprintf(c.ErrOrStderr(), "%v: nothing is left out\n", sinceErr)
+		}
 		if o.recordBytes < 1 || o.nodeBytes < 1 || o.since < 0 {
 			return cli.Usage(errors.New("--record-bytes, --node-bytes and --since must be above 0"))
 		}

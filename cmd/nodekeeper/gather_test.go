@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/nodekeeper/nodekeeper/cmd/internal/fixture"
 	"github.com/nodekeeper/nodekeeper/internal/cli"
@@ -221,6 +222,23 @@ func TestGatherBadUsage(t *testing.T) {
 		if code, _, stderr := s.call(append([]string{"gather", "--dest-dir", t.TempDir()}, strings.Fields(args)...)...); code != cli.ExitUsage {
 			t.Errorf("%s: code %d, %q", args, code, stderr)
 		}
+	}
+}
+
+func TestGatherSinceOfMustGather(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "2h": 2 * time.Hour, "-1h": 0, "yesterday": 0} {
+		got, err := gatherSince(func(string) string { return text })
+		if got != want || (err != nil) != (text == "-1h" || text == "yesterday") {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	alone(t)
+	t.Setenv("MUST_GATHER_SINCE", "yesterday")
+	s := stage(t)
+	to := t.TempDir()
+	code, _, stderr := s.call("gather", "--dest-dir", to)
+	if entries, err := os.ReadDir(to); code != 0 || err != nil || len(entries) == 0 || !strings.Contains(stderr, "MUST_GATHER_SINCE") {
+		t.Errorf("code %d, %d entries, %v: %q", code, len(entries), err, stderr)
 	}
 }
 

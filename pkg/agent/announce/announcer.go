@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -61,6 +62,10 @@ type Announcer struct {
 	known bool
 	retry time.Duration
 	said  string
+	// refused is why the API server does not take the condition, which is not
+	// tried before refusedUntil.
+	refused      string
+	refusedUntil time.Time
 }
 
 // New returns an Announcer that has asked nothing yet.
@@ -205,22 +210,23 @@ func (a *Announcer) tell(ctx context.Context) (time.Duration, error) {
 	if err := a.client.open(); err != nil {
 		return 0, err
 	}
-	if !a.known {
-		has, err := a.client.condition(ctx, node)
-		if err != nil {
+	pause := a.refusedUntil.Sub(a.Now())
+	if pause <= 0 || pause > heartbeat { // the clock may have been set back
+		var err error
+		switch pause, err = a.tellCondition(ctx, node, want); {
+		case err == nil:
+			a.refused = ""
+		case refused(err) && !answered(err, http.StatusNotFound): // the node may be registered in a moment
+			// Its rights, or a webhook, are against the condition: events may pass.
+			if a.refused != err.Error() {
+				a.refused = err.Error()
+				a.Log.Info("the API server refuses the node's condition; events are told all the same", "error", err)
+			}
+			pause, a.refusedUntil = heartbeat, a.Now().Add(heartbeat)
+		default:
 			return 0, err
 		}
-		a.has, a.known = has, true
 	}
-	now := a.Now()
-	if a.has == nil || !a.has.says(want) || now.Sub(a.has.LastHeartbeatTime).Abs() >= heartbeat {
-		next := want.next(a.has, now)
-		if err := a.client.setCondition(ctx, node, next); err != nil {
-			return 0, err
-		}
-		a.has = &next
-	}
-	pause := max(0, heartbeat-now.Sub(a.has.LastHeartbeatTime))
 	for range eventsARound {
 		a.mu.Lock()
 		s, at := a.book.next(a.Now())
@@ -238,6 +244,26 @@ func (a *Announcer) tell(ctx context.Context) (time.Duration, error) {
 	return spacing, nil
 }
 
+// tellCondition writes the condition if it is due, and returns when it will be.
+func (a *Announcer) tellCondition(ctx context.Context, node string, want condition) (time.Duration, error) {
+	if !a.known {
+		has, err := a.client.condition(ctx, node)
+		if err != nil {
+			return 0, err
+		}
+		a.has, a.known = has, true
+	}
+	now := a.Now()
+	if a.has == nil || !a.has.says(want) || now.Sub(a.has.LastHeartbeatTime).Abs() >= heartbeat {
+		next := want.next(a.has, now)
+		if err := a.client.setCondition(ctx, node, next); err != nil {
+			return 0, err
+		}
+		a.has = &next
+	}
+	return max(0, heartbeat-now.Sub(a.has.LastHeartbeatTime)), nil
+}
+
 // write writes one series. What the API server refuses for good, as for a
 // namespace that it does not have, is not tried again.
 func (a *Announcer) write(ctx context.Context, node string, s *series) error {
@@ -251,7 +277,7 @@ func (a *Announcer) write(ctx context.Context, node string, s *series) error {
 	switch {
 	case err == nil:
 		a.book.wrote(s, a.Now())
-	case s.told > 0 && answered(err, 404):
+	case s.told > 0 && answered(err, http.StatusNotFound):
 		a.book.lost(s)
 	case refused(err):
 		a.Log.Debug("event refused", "reason", s.Reason, "namespace", s.Namespace, "pod", s.Pod, "error", err)

@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +41,7 @@ type scene struct {
 	events     map[string]apiEvent
 	asked      []string
 	answer     int // instead of an answer
+	refuses    int // a patch of the condition, with this
 	subjects   map[string]bool
 }
 
@@ -81,6 +84,10 @@ func (s *scene) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		if err := json.Unmarshal(body, &patch); err != nil {
 			s.Error(err)
+		}
+		if s.refuses != 0 {
+			w.WriteHeader(s.refuses)
+			return
 		}
 		for _, c := range patch.Status.Conditions {
 			s.merge(c)
@@ -335,6 +342,47 @@ func TestAnEventThatIsRefusedStandsInNobodysWay(t *testing.T) {
 	s.look(nil)
 	if e := s.told()[EventRestarted]; len(e) != 1 || e[0].Metadata.Namespace != "kube-system" {
 		t.Errorf("%+v", e)
+	}
+}
+
+// A webhook, or somebody's RBAC, is against the condition.
+func TestAConditionThatIsRefusedStandsInNoEventsWay(t *testing.T) {
+	s := stage(t)
+	s.refuses = http.StatusForbidden
+	s.Crashed(record.Entry{Meta: record.Meta{Attempt: record.Attempt{Namespace: "kube-system", Pod: "scheduler-n1", Container: "c"}, Class: record.Crash}})
+	for range 3 {
+		s.look(down(31))
+		s.pass(seriesEvery)
+	}
+	if n := len(s.told()[EventCrash]); n != 1 {
+		t.Errorf("%d events of the crash", n)
+	}
+	if n := s.patches(); n != 1 {
+		t.Errorf("the condition was tried %d times in %v", n, 3*seriesEvery)
+	}
+	if n := strings.Count(s.log.String(), "refuses the node's condition"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, s.log.String())
+	}
+	s.refuses = 0
+	s.pass(heartbeat)
+	s.look(down(31))
+	s.wants("True", "ContainersDown", "")
+}
+
+func TestAFIFOInThePlaceOfTheCertificateHoldsNobodyUp(t *testing.T) {
+	s := stage(t)
+	s.look(nil)
+	s.client.transport.CloseIdleConnections()
+	path := s.client.source.CertificateFile
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.look(down(31))
+	if !strings.Contains(s.said, "not a regular file") {
+		t.Errorf("said %q", s.said)
 	}
 }
 
