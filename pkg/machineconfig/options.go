@@ -113,9 +113,9 @@ func checkImage(image string) error {
 	case reference.MatchString(image):
 		return nil
 	case !strings.Contains(image, "@sha256:"):
-		return fmt.Errorf("image %q: must be named by its digest, REGISTRY/NAME@sha256:DIGEST: a tag may mean another image tomorrow", image)
+		return fmt.Errorf("image %.200q: must be named by its digest, REGISTRY/NAME@sha256:DIGEST: a tag may mean another image tomorrow", image)
 	default:
-		return fmt.Errorf("image %q: must be REGISTRY/NAME@sha256:DIGEST, without a tag", image)
+		return fmt.Errorf("image %.200q: must be REGISTRY/NAME@sha256:DIGEST, without a tag", image)
 	}
 }
 

@@ -4,8 +4,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
+
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 )
 
 // clientCertificate is a certificate and key on disk that somebody else
@@ -16,7 +17,7 @@ type clientCertificate struct {
 
 	reading sync.Mutex // guards the fields below
 	// stamps tell the files that were read last from those on disk now.
-	stamps [2]os.FileInfo
+	stamps [2]regularfile.Identity
 	pair   *tls.Certificate
 }
 
@@ -34,16 +35,12 @@ func newClientCertificate(certFile, keyFile string, log *slog.Logger) *clientCer
 func (c *clientCertificate) load() (*tls.Certificate, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	stamps, err := c.stat()
-	if err == nil && c.pair != nil && same(stamps[0], c.stamps[0]) && same(stamps[1], c.stamps[1]) {
+	if c.pair != nil && c.stamps == c.onDisk() {
 		return c.pair, nil
 	}
-	var pair tls.Certificate
+	pair, stamps, err := c.read()
 	if err == nil {
-		pair, err = tls.LoadX509KeyPair(c.certFile, c.keyFile)
-	}
-	if err == nil {
-		c.pair, c.stamps = &pair, stamps
+		c.pair, c.stamps = pair, stamps
 		return c.pair, nil
 	}
 	err = fmt.Errorf("read the client certificate %s and key %s: %w", c.certFile, c.keyFile, err)
@@ -60,18 +57,27 @@ func (c *clientCertificate) get(*tls.CertificateRequestInfo) (*tls.Certificate, 
 	return c.load()
 }
 
-func (c *clientCertificate) stat() (stamps [2]os.FileInfo, err error) {
+// onDisk has a zero value for what is no file.
+func (c *clientCertificate) onDisk() (stamps [2]regularfile.Identity) {
 	for i, name := range []string{c.certFile, c.keyFile} {
-		if stamps[i], err = os.Stat(name); err != nil {
-			return stamps, err
-		}
+		stamps[i], _ = regularfile.Stat(name)
 	}
-	return stamps, nil
+	return stamps
 }
 
-// same tells whether nothing has been written between two looks at a file. A
-// rotation may keep the size and even the time stamp's second, but then it
-// puts another inode in place.
-func same(a, b os.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+// pairLimit is more than a certificate or a key is.
+const pairLimit = 1 << 20
+
+func (c *clientCertificate) read() (*tls.Certificate, [2]regularfile.Identity, error) {
+	var stamps [2]regularfile.Identity
+	var data [2][]byte
+	for i, name := range []string{c.certFile, c.keyFile} {
+		f, err := regularfile.Read(name, pairLimit)
+		if err != nil {
+			return nil, stamps, err
+		}
+		stamps[i], data[i] = f.Identity, f.Data
+	}
+	pair, err := tls.X509KeyPair(data[0], data[1])
+	return &pair, stamps, err
 }

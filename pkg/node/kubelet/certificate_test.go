@@ -17,8 +17,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 )
 
 // writePair puts a certificate for a user, and its key, in place of the files.
@@ -109,5 +112,25 @@ func TestTheClientCertificateFollowsItsFiles(t *testing.T) {
 	writePair(t, "stranger", certFile, keyFile)
 	if err := list(); !errors.Is(err, ErrForbidden) {
 		t.Errorf("after the rotation: got error %v, want ErrForbidden", err)
+	}
+}
+
+func TestAFIFOInThePlaceOfTheCertificateHoldsNobodyUp(t *testing.T) {
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	writePair(t, "admin", certFile, keyFile)
+	c := newClientCertificate(certFile, keyFile, slog.New(slog.DiscardHandler))
+	pair, err := c.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(keyFile), syscall.Mkfifo(keyFile, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.load(); err != nil || again != pair {
+		t.Errorf("%p, %v: want the last pair to serve on", again, err)
+	}
+	if _, err := newClientCertificate(certFile, keyFile, slog.New(slog.DiscardHandler)).load(); !errors.Is(err, regularfile.ErrNotRegular) {
+		t.Errorf("without a last pair: %v", err)
 	}
 }
