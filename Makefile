@@ -8,7 +8,7 @@ PARALLEL  ?= 9
 LABELS    ?= !Slow
 # Vet and staticcheck of test/differential would go through the whole kubelet.
 SOURCES   := cmd pkg internal machineconfig packaging test tools
-MODULES   := . test test/apiserver test/machineconfig test/report
+MODULES   := . test test/controlplane test/apiserver test/machineconfig test/report
 BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 # Where admins run the plugin of oc.
 PLUGINS   := $(foreach os,linux darwin windows,$(foreach arch,amd64 arm64,$(OUT)/kubectl-nodekeeper-$(os)-$(arch)))

@@ -62,7 +62,10 @@ require (
 )
 
 require (
+	github.com/nodekeeper/nodekeeper/test/controlplane v0.0.0
 	k8s.io/client-go v0.37.2
 	sigs.k8s.io/kustomize/api v0.21.1
 	sigs.k8s.io/kustomize/kyaml v0.21.1
 )
+
+replace github.com/nodekeeper/nodekeeper/test/controlplane => ../controlplane

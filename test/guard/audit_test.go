@@ -42,7 +42,7 @@ type mark struct {
 
 func (c *cluster) mark(t testing.TB) mark {
 	t.Helper()
-	info, err := os.Stat(c.auditLog)
+	info, err := os.Stat(c.AuditLog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func (c *cluster) mark(t testing.TB) mark {
 // since are the nodes' requests for Secrets and ConfigMaps after a mark.
 func (c *cluster) since(t testing.TB, m mark) []request {
 	t.Helper()
-	file, err := os.Open(c.auditLog)
+	file, err := os.Open(c.AuditLog)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func (c *cluster) expected(t *testing.T, families []string) expect.Counts {
 // logged is what the audit's reader counts in the log after a mark.
 func (c *cluster) logged(t *testing.T, m mark) apilog.Report {
 	t.Helper()
-	f, err := os.Open(c.auditLog)
+	f, err := os.Open(c.AuditLog)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ go 1.26.0
 
 require (
 	github.com/nodekeeper/nodekeeper v0.0.0
+	github.com/nodekeeper/nodekeeper/test/controlplane v0.0.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/apiserver v0.37.2
@@ -124,7 +125,10 @@ replace (
 	k8s.io/streaming => k8s.io/streaming v0.37.2
 )
 
-replace github.com/nodekeeper/nodekeeper => ../..
+replace (
+	github.com/nodekeeper/nodekeeper => ../..
+	github.com/nodekeeper/nodekeeper/test/controlplane => ../controlplane
+)
 
 // The agent asks for this one. The kubelet of the box is built with an earlier
 // version, and what is tested here is to be that kubelet, from the same cache.

@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 // process is `nodekeeper proxy` with a node's files, as its unit starts it.
@@ -37,9 +39,9 @@ func (c *cluster) process(t testing.TB, spliced bool) *process {
 	if err := os.Mkdir(in("pki"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	node := c.ca.issue(t, "system:node:"+nodeName, "system:nodes")
-	write("pki/kubelet-client-current.pem", append(bytes.Clone(node.certificate), node.key...))
-	write("ca.crt", c.ca.pem)
+	node := c.CA.Issue(t, "system:node:"+nodeName, "system:nodes")
+	write("pki/kubelet-client-current.pem", append(bytes.Clone(node.Certificate), node.Key...))
+	write("ca.crt", c.CA.PEM)
 	write("kubeconfig", fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 clusters:
@@ -49,7 +51,7 @@ users:
 contexts:
 - {name: x, context: {cluster: c, user: u}}
 current-context: x
-`, c.host, in("ca.crt"), in("pki/kubelet-client-current.pem")))
+`, c.Host, in("ca.crt"), in("pki/kubelet-client-current.pem")))
 	if spliced {
 		write("off", nil)
 	}
@@ -57,7 +59,7 @@ current-context: x
 kind: Configuration
 directories: {run: %[1]s/run, state: %[1]s/state, log: %[1]s/log}
 proxy: {listen: "127.0.0.1:%[2]d", kubeconfig: %[1]s/kubeconfig, derived: %[1]s/derived, certificates: %[1]s/pki, killSwitch: %[1]s/off}
-`, dir, freePorts(t, 1)[0]))
+`, dir, controlplane.FreePorts(t, 1)[0]))
 
 	cmd := exec.Command(program(t), "proxy", "--config", in("config.yaml"))
 	var said bytes.Buffer

@@ -40,16 +40,16 @@ func (c *cluster) proxyOf(t testing.TB, name string, settings config.Proxy, seen
 
 func (c *cluster) proxyAt(t testing.TB, address, name string, settings config.Proxy, seen *trace) *proxy {
 	t.Helper()
-	node := c.ca.issue(t, "system:node:"+name, "system:nodes").tls(t)
+	node := c.CA.Issue(t, "system:node:"+name, "system:nodes").TLS(t)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	transport := &http.Transport{
-		TLSClientConfig:    &tls.Config{Certificates: []tls.Certificate{node}, RootCAs: c.ca.pool(), MinVersion: tls.VersionTLS12},
+		TLSClientConfig:    &tls.Config{Certificates: []tls.Certificate{node}, RootCAs: c.CA.Pool(), MinVersion: tls.VersionTLS12},
 		Protocols:          protocols,
 		DisableCompression: true,
 		HTTP2:              &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
-	server := &url.URL{Scheme: "https", Host: c.host}
+	server := &url.URL{Scheme: "https", Host: c.Host}
 	p := &proxy{}
 	through := &httputil.ReverseProxy{Transport: transport, FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(server) }}
 	p.Guard = immutable.New(immutable.Options{
@@ -67,8 +67,8 @@ func (c *cluster) proxyAt(t testing.TB, address, name string, settings config.Pr
 	front := &http.Server{
 		Handler: seen.front(p.Guard),
 		TLSConfig: &tls.Config{
-			Certificates: []tls.Certificate{c.ca.issue(t, "proxy", "").tls(t)},
-			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: c.ca.pool(), MinVersion: tls.VersionTLS12,
+			Certificates: []tls.Certificate{c.CA.Issue(t, "proxy", "").TLS(t)},
+			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: c.CA.Pool(), MinVersion: tls.VersionTLS12,
 		},
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 10000},
 	}

@@ -84,16 +84,16 @@ type recorded struct {
 func (c *cluster) recording(t *testing.T, v variant, w *workload) *recording {
 	t.Helper()
 	r := &recording{variant: v, workload: w, conns: map[net.Conn]bool{}}
-	node := c.ca.issue(t, "system:node:"+nodeName, "system:nodes").tls(t)
+	node := c.CA.Issue(t, "system:node:"+nodeName, "system:nodes").TLS(t)
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	through := &httputil.ReverseProxy{
 		Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{node}, RootCAs: c.ca.pool(), MinVersion: tls.VersionTLS12},
+			TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{node}, RootCAs: c.CA.Pool(), MinVersion: tls.VersionTLS12},
 			Protocols:       protocols, DisableCompression: true,
 		},
 		FlushInterval: -1,
-		Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(&url.URL{Scheme: "https", Host: c.host}) },
+		Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(&url.URL{Scheme: "https", Host: c.Host}) },
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *cluster) recording(t *testing.T, v variant, w *workload) *recording {
 			defer r.ended(e)
 			through.ServeHTTP(&recordingWriter{w, r, e}, q)
 		}),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{c.ca.issue(t, "recorder", "").tls(t)}, MinVersion: tls.VersionTLS12},
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{c.CA.Issue(t, "recorder", "").TLS(t)}, MinVersion: tls.VersionTLS12},
 		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: 1000},
 		ConnState: func(c net.Conn, s http.ConnState) {
 			r.mu.Lock()

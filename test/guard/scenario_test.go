@@ -103,7 +103,7 @@ func scenario(s strategy) []step {
 					c.remove(t, foreign)
 					c.make(t, foreign, "v", false)
 				}
-				c.again(t)
+				c.Again(t)
 				// The node authorizer has to learn of the pods again.
 				node := c.node(t, nodeName)
 				until(t, 30*time.Second, "the node authorizer to know the pod", func() bool { return read(t.Context(), node, changing) == nil })

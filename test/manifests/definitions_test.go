@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/nodekeeper/nodekeeper/test/apiserver"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 // source is a module that carries definitions of custom resources. It is no
@@ -76,7 +77,7 @@ func define(t *testing.T, s *apiserver.Server) {
 		}
 	}
 	for _, path := range served {
-		apiserver.Until(t, 30*time.Second, path+" to be served", func() bool {
+		controlplane.Until(t, 30*time.Second, path+" to be served", func() bool {
 			return s.Admin.RESTClient().Get().AbsPath(path).Do(t.Context()).Error() == nil
 		})
 	}

@@ -81,9 +81,13 @@ require (
 
 require (
 	github.com/nodekeeper/nodekeeper/test/apiserver v0.0.0
+	github.com/nodekeeper/nodekeeper/test/controlplane v0.0.0
 	github.com/prometheus/common v0.74.0
 	github.com/prometheus/prometheus v0.315.1
 	k8s.io/client-go v0.37.2
 )
 
-replace github.com/nodekeeper/nodekeeper/test/apiserver => ../apiserver
+replace (
+	github.com/nodekeeper/nodekeeper/test/apiserver => ../apiserver
+	github.com/nodekeeper/nodekeeper/test/controlplane => ../controlplane
+)

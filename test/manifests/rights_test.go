@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/nodekeeper/nodekeeper/test/apiserver"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 // may is a question of kubectl auth can-i: VERB GROUP/RESOURCE/SUBRESOURCE NAME -n
@@ -103,7 +104,7 @@ func rights(t *testing.T, s *apiserver.Server) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		apiserver.Until(t, 20*time.Second, "the binding to be in force", func() bool { return allowed(t, client, needed[0]) })
+		controlplane.Until(t, 20*time.Second, "the binding to be in force", func() bool { return allowed(t, client, needed[0]) })
 		for i := range needed {
 			needed[i].want = true
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote/controller"
-	"github.com/nodekeeper/nodekeeper/test/apiserver"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 const account = "nodekeeper-promote"
@@ -60,7 +60,7 @@ func accountIsBound(t *testing.T, c *cluster) {
 		_, err := secrets.Patch(t.Context(), "a", types.MergePatchType, []byte(text), metav1.PatchOptions{})
 		return err
 	}
-	apiserver.Until(t, 20*time.Second, "the policy to be in force", func() bool {
+	controlplane.Until(t, 20*time.Second, "the policy to be in force", func() bool {
 		err := patch(`{"metadata":{"labels":{"try":"` + time.Now().Format("150405.000000") + `"}}}`)
 		return err != nil
 	})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote"
-	"github.com/nodekeeper/nodekeeper/test/apiserver"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 func (s *scene) secretOf(name string) *corev1.Secret {
@@ -35,7 +35,7 @@ func bornImmutable(t *testing.T, c *cluster) {
 		}
 		return marked
 	}
-	apiserver.Until(t, 20*time.Second, "the policy to be in force", func() bool {
+	controlplane.Until(t, 20*time.Second, "the policy to be in force", func() bool {
 		return is(metav1.ObjectMeta{Name: hashed, Labels: word("promote")})
 	})
 	yes := true
@@ -85,7 +85,7 @@ func bornImmutable(t *testing.T, c *cluster) {
 	for value, want := range map[string]bool{"promote": true, "never": false} {
 		in := &scene{cluster: c, t: t, namespace: "team-born-" + value}
 		in.makeNamespace(in.namespace, word(value))
-		apiserver.Until(t, 20*time.Second, "the namespace's word to count", func() bool {
+		controlplane.Until(t, 20*time.Second, "the namespace's word to count", func() bool {
 			made, err := c.Admin.CoreV1().ConfigMaps(in.namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: hashed}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err == nil && (made.Immutable != nil && *made.Immutable) == want
 		})
@@ -140,7 +140,7 @@ func manyReferences(t *testing.T, c *cluster) {
 		}
 		return out
 	}
-	apiserver.Until(t, 20*time.Second, "the policy to be in force", func() bool { return warned(podOf("p", nil, names(20), names(21))) != "" })
+	controlplane.Until(t, 20*time.Second, "the policy to be in force", func() bool { return warned(podOf("p", nil, names(20), names(21))) != "" })
 	if text := warned(podOf("p", nil, names(41), nil)); !strings.Contains(text, "41 times (more than 40)") {
 		t.Errorf("warning: %q", text)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/nodekeeper/nodekeeper/test/apiserver"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 const flow = "nodekeeper-node-objects"
@@ -51,7 +51,7 @@ func nodesReadInTheirOwnLevel(t *testing.T, c *cluster) {
 	}
 	node, person := c.As(t, "system:node:n1", "system:nodes"), c.As(t, "someone", "people")
 	const secrets = "/api/v1/namespaces/default/secrets?fieldSelector=metadata.name%3Dx"
-	apiserver.Until(t, 20*time.Second, "the flow schema to be in force", func() bool { return under(node, secrets) })
+	controlplane.Until(t, 20*time.Second, "the flow schema to be in force", func() bool { return under(node, secrets) })
 	for path, want := range map[string]bool{
 		"/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Dx":                          true,
 		"/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dx": true,

@@ -79,10 +79,12 @@ require (
 require (
 	github.com/nodekeeper/nodekeeper v0.0.0
 	github.com/nodekeeper/nodekeeper/test/apiserver v0.0.0
+	github.com/nodekeeper/nodekeeper/test/controlplane v0.0.0
 	k8s.io/client-go v0.37.2
 )
 
 replace (
 	github.com/nodekeeper/nodekeeper => ../..
 	github.com/nodekeeper/nodekeeper/test/apiserver => ../apiserver
+	github.com/nodekeeper/nodekeeper/test/controlplane => ../controlplane
 )

@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote/controller"
-	"github.com/nodekeeper/nodekeeper/test/apiserver"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 // program runs the program itself, as its service account.
@@ -88,7 +88,7 @@ func accountOfOneNamespace(t *testing.T, c *cluster) {
 		p := s.promoter(func(o *controller.Options) { o.Config = config })
 		return p, p.Pass(t.Context())
 	}
-	apiserver.Until(t, 20*time.Second, "the rights outside to end", func() bool { _, err := of(outside); return err != nil })
+	controlplane.Until(t, 20*time.Second, "the rights outside to end", func() bool { _, err := of(outside); return err != nil })
 	if _, err := of(outside); err == nil || !strings.Contains(fmt.Sprint(err), "forbidden") {
 		t.Errorf("outside: %v", err)
 	}

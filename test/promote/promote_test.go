@@ -14,7 +14,7 @@ import (
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/promote/controller"
-	"github.com/nodekeeper/nodekeeper/test/apiserver"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 var settings = map[string]string{"k": "v"}
@@ -321,11 +321,11 @@ func twoPromoters(t *testing.T, c *cluster) {
 		return r
 	}
 	one := start("one")
-	apiserver.Until(t, 20*time.Second, "the first to lead", func() bool { return one.Counts().Passes > 0 })
+	controlplane.Until(t, 20*time.Second, "the first to lead", func() bool { return one.Counts().Passes > 0 })
 	two := start("two")
 	s.configMap(metav1.ObjectMeta{Name: "a"}, settings)
 	s.pod("p", nil, nil, []string{"a"})
-	apiserver.Until(t, 20*time.Second, "the first to promote", func() bool { return one.Counts().Promoted == 1 })
+	controlplane.Until(t, 20*time.Second, "the first to promote", func() bool { return one.Counts().Promoted == 1 })
 	if n := two.Counts().Passes; n != 0 {
 		t.Errorf("the second made %d passes beside the first", n)
 	}
@@ -334,10 +334,10 @@ func twoPromoters(t *testing.T, c *cluster) {
 		t.Errorf("the first: %v", err)
 	}
 	passes := one.Counts().Passes
-	apiserver.Until(t, 20*time.Second, "the second to lead", func() bool { return two.Counts().Passes > 0 })
+	controlplane.Until(t, 20*time.Second, "the second to lead", func() bool { return two.Counts().Passes > 0 })
 	// Somebody takes the lease away.
 	leases := c.Admin.CoordinationV1().Leases(s.own)
-	apiserver.Until(t, 20*time.Second, "the lease to change hands", func() bool {
+	controlplane.Until(t, 20*time.Second, "the lease to change hands", func() bool {
 		_, err := leases.Patch(t.Context(), "nodekeeper-promote", types.MergePatchType, []byte(`{"spec":{"holderIdentity":"three","leaseDurationSeconds":3600,"renewTime":"`+time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")+`"}}`), metav1.PatchOptions{})
 		return err == nil
 	})

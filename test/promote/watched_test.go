@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/test/apiserver"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 // replica is one of the Deployment's two.
@@ -66,13 +66,13 @@ func (r *replica) shows(lines ...string) bool {
 // leads and tells of its pass, and the other takes over.
 func watched(t *testing.T, binary, kubeconfig string) {
 	first := startReplica(t, binary, kubeconfig)
-	apiserver.Until(t, 40*time.Second, "a pass", func() bool {
+	controlplane.Until(t, 40*time.Second, "a pass", func() bool {
 		return first.shows("nodekeeper_promote_leader 1\n", "nodekeeper_promote_last_pass_timestamp_seconds ", `nodekeeper_promote_objects{decision="immutable"} 1`+"\n")
 	})
 	second := startReplica(t, binary, kubeconfig)
 	for i, r := range []*replica{first, second} {
 		for _, path := range []string{"/readyz", "/healthz"} {
-			apiserver.Until(t, 20*time.Second, fmt.Sprint(path, " of ", i), func() bool { code, _ := r.get(path); return code == http.StatusOK })
+			controlplane.Until(t, 20*time.Second, fmt.Sprint(path, " of ", i), func() bool { code, _ := r.get(path); return code == http.StatusOK })
 		}
 	}
 	if !second.shows("nodekeeper_promote_leader 0\n") {
@@ -84,5 +84,5 @@ func watched(t *testing.T, binary, kubeconfig string) {
 	if err := first.command.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, first.said.String())
 	}
-	apiserver.Until(t, 40*time.Second, "the other to lead", func() bool { return second.shows("nodekeeper_promote_leader 1\n") })
+	controlplane.Until(t, 40*time.Second, "the other to lead", func() bool { return second.shows("nodekeeper_promote_leader 1\n") })
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/pkitest"
+	"github.com/nodekeeper/nodekeeper/test/controlplane"
 )
 
 const (
@@ -44,7 +45,7 @@ type guarded struct {
 func startNode(t *testing.T) *guarded {
 	t.Helper()
 	g := &guarded{cluster: startCluster(t)}
-	g.node = g.ca.NewNode(g.url, "api-int.example.org")
+	g.node = g.ca.NewNode(g.url, serverName)
 	g.node.Rotate(g.ca.Kubelet(nodeName))
 	g.program, g.config, g.off, g.run = g.path("nodekeeper"), g.path("config.yaml"), g.path("proxy.off"), g.path("run")
 	build := exec.Command("go", "build", "-o", g.program, "./cmd/nodekeeper")
@@ -79,7 +80,7 @@ func (g *guarded) startProxy() {
 	g.Helper()
 	g.proxy = exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$@"`, "sh", g.program, "proxy", "--config", g.config)
 	g.proxy.ExtraFiles = []*os.File{g.socket}
-	start(g.T, g.proxy)
+	controlplane.Run(g.T, g.proxy)
 }
 
 // kubelet is client-go as a kubelet has it.
