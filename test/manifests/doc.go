@@ -2,6 +2,7 @@
 // code of those that will read it: kustomize, a real API server, Prometheus.
 //
 //	overlays_test.go    each overlay builds, and the API server takes it
+//	kustomize_test.go   what kubectl's own kustomize can build, and what it names
 //	definitions_test.go the custom resources' definitions that takes
 //	rights_test.go      what each account may do and what not
 //	installer_test.go   what the installer of a trial takes of a node
