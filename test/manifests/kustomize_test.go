@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/nodekeeper/nodekeeper/test/apiserver"
@@ -143,5 +144,29 @@ func TestPlainForOlderClusters(t *testing.T) {
 	}
 	if got := names(); !maps.Equal(got, want) {
 		t.Errorf("it has %v\nwant %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+	}
+}
+
+// A command that is a name alone begins only where the image says so.
+func TestCommandsAreAbsolute(t *testing.T) {
+	found := 0
+	for _, dir := range []string{"promote", "base", "overlays/openshift", "overlays/plain", "installer/install", "installer/remove"} {
+		for _, o := range apiserver.Build(t, root+"/"+dir) {
+			for _, kind := range []string{"initContainers", "containers"} {
+				containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", kind)
+				for _, c := range containers {
+					command, ok, _ := unstructured.NestedStringSlice(c.(map[string]any), "command")
+					if !ok {
+						continue
+					}
+					if found++; !filepath.IsAbs(command[0]) {
+						t.Errorf("%s: %s %s: command %q", dir, o.GetKind(), o.GetName(), command)
+					}
+				}
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d commands", found)
 	}
 }
