@@ -57,7 +57,7 @@ usage; for status also: 3 something guarded is wrong beyond its deadline; 4 the
 agent has not looked for too long. Of several nodes, the highest.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          cli.OnlyCommands,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true

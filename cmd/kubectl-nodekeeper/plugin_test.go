@@ -137,6 +137,25 @@ func TestBadUsage(t *testing.T) {
 	}
 }
 
+func TestAnUnknownCommandIsToldWithThoseLikeIt(t *testing.T) {
+	s := stage(t)
+	want := `nodekeeper: unknown command "crash": did you mean crashes? oc nodekeeper --help lists all` + "\n"
+	if code, out, stderr := s.call("crash"); code != cli.ExitUsage || out != "" || stderr != want {
+		t.Errorf("code %d, %q, %q", code, out, stderr)
+	}
+}
+
+func TestSpansMayBeInDays(t *testing.T) {
+	s := stage(t)
+	fixture.Records(t, s.records(fixture.Node), now)
+	for _, args := range []string{"crashes " + fixture.Node, "logs " + fixture.Namespace + "/" + fixture.Pod + " -c kube-apiserver"} {
+		code, out, stderr := s.call(strings.Fields(args + " --since 7d")...)
+		if code != cli.ExitOK || out == "" || stderr != "" {
+			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
+
 func TestLogs(t *testing.T) {
 	s := stage(t)
 	index := fixture.Records(t, s.records(fixture.Node), now)

@@ -51,7 +51,7 @@ func (p *program) root() *cobra.Command {
 		Version:       versionText(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          cli.OnlyCommands,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true

@@ -21,6 +21,19 @@ func TestBadUsageIsOneLineAndCodeTwo(t *testing.T) {
 	}
 }
 
+func TestAnUnknownCommandIsToldWithThoseLikeIt(t *testing.T) {
+	s := stage(t)
+	for args, says := range map[string]string{
+		"rendr": "did you mean render?", "statuss": "did you mean status?", "frobnicate": "nodekeeper --help", "config chek": "did you mean check?",
+		"hook instal": "did you mean install?", "kubeconfig reverse": "did you mean revert? nodekeeper kubeconfig --help lists all",
+	} {
+		code, out, stderr := s.bare(strings.Fields(args)...)
+		if code != cli.ExitUsage || out != "" || !strings.Contains(stderr, says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
+
 func TestABadConfigurationIsCodeTwoForEachCommand(t *testing.T) {
 	s := stage(t)
 	s.write(s.config, "apiVersion: nodekeeper.io/v1alpha1\nkind: Configuration\ninterval: soon\nfoo: bar\n")

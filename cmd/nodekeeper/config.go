@@ -10,7 +10,7 @@ import (
 )
 
 func (p *program) config() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "explain and check the configuration", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "config", Short: "explain and check the configuration", Args: cli.OnlyCommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(
 		&cobra.Command{

@@ -31,7 +31,7 @@ func (p *program) hook() *cobra.Command {
 		Use:   "hook",
 		Short: "install, remove or check the OCI hook that keeps logs from a container's birth",
 		Long:  hookHelp,
-		Args:  cobra.NoArgs,
+		Args:  cli.OnlyCommands,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(p.hookInstall(), p.hookUninstall(), p.hookCheck())

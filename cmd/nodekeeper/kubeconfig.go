@@ -31,7 +31,7 @@ func (p *program) kubeconfig() *cobra.Command {
 		Use:   "kubeconfig",
 		Short: "derive, check or remove the kubeconfig that leads the kubelet through the proxy",
 		Long:  kubeconfigHelp,
-		Args:  cobra.NoArgs,
+		Args:  cli.OnlyCommands,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(p.kubeconfigDerive(), p.kubeconfigCheck(), p.kubeconfigRevert())

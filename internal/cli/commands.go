@@ -16,9 +16,9 @@ func OnlyCommands(c *cobra.Command, args []string) error {
 	}
 	// cobra's own, which it sets only in messages that it writes itself.
 	c.SuggestionsMinimumDistance = 2
-	meant := ""
+	meant := ":"
 	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 		meant = ": did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return fmt.Errorf("%s has no command %q%s (all of them: %[1]s --help)", c.CommandPath(), args[0], meant)
+	return fmt.Errorf("unknown command %q%s %s --help lists all", args[0], meant, c.CommandPath())
 }

@@ -16,11 +16,11 @@ func TestAnUnknownCommandIsToldWithThoseLikeIt(t *testing.T) {
 	for args, want := range map[string]string{
 		"":             "",
 		"group":        "",
-		"rendr":        `p has no command "rendr": did you mean render? (all of them: p --help)`,
-		"re":           `p has no command "re": did you mean render or report? (all of them: p --help)`,
-		"frobnicate":   `p has no command "frobnicate" (all of them: p --help)`,
-		"group chekc":  `p group has no command "chekc": did you mean check? (all of them: p group --help)`,
-		"group render": `p group has no command "render" (all of them: p group --help)`,
+		"rendr":        `unknown command "rendr": did you mean render? p --help lists all`,
+		"re":           `unknown command "re": did you mean render or report? p --help lists all`,
+		"frobnicate":   `unknown command "frobnicate": p --help lists all`,
+		"group chekc":  `unknown command "chekc": did you mean check? p group --help lists all`,
+		"group render": `unknown command "render": p group --help lists all`,
 	} {
 		root.SetArgs(strings.Fields(args))
 		said := ""

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/nodekeeper/nodekeeper/internal/cli"
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/record"
 )
 
@@ -34,7 +35,7 @@ func (f *Filter) Add(flags *pflag.FlagSet) {
 // AddBounds adds all flags but that of the namespace, which a program may have
 // already.
 func (f *Filter) AddBounds(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.Since, "since", 0, "only what ended within this time, for example 24h")
+	flags.Var((*cli.TimeSpan)(&f.Since), "since", "only what ended within this time, for example 24h or 7d")
 	flags.Var(&classes{&f.Classes}, "class", "only these classes of ends, with commas between them")
 	flags.BoolVar(&f.Live, "live", false, "also attempts that have not ended, or have no record yet")
 }

@@ -50,7 +50,7 @@ func (l *Logs) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&l.Query.Revision, "revision", "", "only attempts of this revision of the pod")
 	flags.BoolVar(&l.Query.All, "all", false, "all attempts, oldest first")
 	flags.Int64Var(&l.tail, "tail", -1, "lines to show from the end; -1 for all")
-	flags.DurationVar(&l.Options.Since, "since", 0, "only lines newer than this, for example 5m")
+	flags.Var((*cli.TimeSpan)(&l.Options.Since), "since", "only lines newer than this, for example 5m or 7d")
 	flags.StringVar(&l.since, "since-time", "", "only lines after this time (RFC3339)")
 	flags.StringVar(&l.until, "until", "", "only lines before this time (RFC3339)")
 	flags.BoolVar(&l.Options.Timestamps, "timestamps", false, "the time before each line")
@@ -104,9 +104,6 @@ func (l *Logs) Complete(argument, namespace string, flags *pflag.FlagSet) error 
 		return fmt.Errorf("--limit-bytes %d is less than 1", l.limit)
 	case l.limit > 0:
 		l.Options.LimitBytes = &l.limit
-	}
-	if l.Options.Since < 0 {
-		return fmt.Errorf("--since %s is in the future", l.Options.Since)
 	}
 	chosen := 0
 	for _, name := range []string{"crash", "previous", "first", "all"} {
