@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/nodekeeper/nodekeeper/internal/cli"
@@ -65,7 +64,7 @@ func command(log io.Writer) *cobra.Command {
 		SilenceErrors: true,
 	}
 	flags := c.Flags()
-	flags.StringVar(&s.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "how to reach the API server (default: as a pod does)")
+	flags.StringVar(&s.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "how to reach the API server (default: KUBECONFIG, or else as a pod does)")
 	flags.StringVar(&s.namespace, "namespace", name, "where its lease and history are kept")
 	flags.StringVar(&s.selector, "namespace-selector", "", "labels of the namespaces to look at (default: all)")
 	flags.Var(&s.minAge, "min-age", "how long content must have been seen unchanged: 7d, 36h")
@@ -103,9 +102,9 @@ func (s settings) options(log io.Writer) (controller.Options, error) {
 	if s.interval <= 0 {
 		return controller.Options{}, cli.Usage(errors.New("--interval must be above 0"))
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
+	config, err := s.server()
 	if err != nil {
-		return controller.Options{}, cli.Usage(fmt.Errorf("--kubeconfig: %w", err))
+		return controller.Options{}, cli.Usage(err)
 	}
 	config.UserAgent = name + " " + rest.DefaultKubernetesUserAgent()
 	host, err := os.Hostname()

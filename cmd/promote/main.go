@@ -2,8 +2,8 @@
 // safe, so that kubelets need not watch them. It runs as a Deployment
 // (manifests/promote), and by hand:
 //
-//	nodekeeper-promote --once                   what would be marked, and why
-//	nodekeeper-promote --dry-run=false          mark it, pass after pass
+//	nodekeeper-promote --kubeconfig FILE --once             what would be marked, and why
+//	nodekeeper-promote --kubeconfig FILE --dry-run=false    mark it, pass after pass
 //
 // It begins to count the age of content when it first sees it, so a single run
 // promotes nothing new unless --min-age is 0.
