@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,11 @@ type logged struct {
 	Version   string  `json:"kubeletVersion"`
 	Millisecs float64 `json:"ts"`
 }
+
+// header is what lines of Kubernetes' programs begin with, behind whatever
+// journalctl puts before: klog's "I1130 07:41:47.600000      98 server.go:545]",
+// or that of logging.format json, which is quoted once more in -o json.
+var header = regexp.MustCompile(`[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [^ \]]+:\d+\]` + `|\\?"ts\\?":\d[\d.]*,\\?"caller\\?":`)
 
 // read reads a line. One whose time has no year is of the year before now.
 func read(line []byte, now time.Time) entry {

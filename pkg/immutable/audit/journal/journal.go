@@ -38,6 +38,9 @@ type Report struct {
 	Lines   int64 `json:"lines"`
 	TooLong int64 `json:"tooLongLines"`
 	Torn    int64 `json:"tornFiles"`
+	// OfKubelet tells that at least one line is as a kubelet writes it. Without
+	// one it was something else that was read.
+	OfKubelet bool `json:"ofKubelet"`
 	// Versions are those of the kubelets that started, Starts how often one did.
 	Versions []string `json:"kubeletVersions,omitempty"`
 	Starts   int64    `json:"kubeletStarts"`
@@ -83,6 +86,9 @@ func (j *Journal) Read(r io.Reader) error {
 			return
 		}
 		e := read(line, j.now)
+		if !j.report.OfKubelet {
+			j.report.OfKubelet = e.what != nothing || header.Match(line)
+		}
 		if e.what == nothing {
 			return
 		}

@@ -49,7 +49,8 @@ func TestEveryFormOfTheJournalSaysTheSame(t *testing.T) {
 		fmt.Fprintf(&export, "__CURSOR=s\n__REALTIME_TIMESTAMP=%d\n_HOSTNAME=node1\nMESSAGE=%s\n\n", when.UnixMicro(), line)
 	}
 	want := Report{
-		Versions: []string{"v1.37.2"}, Starts: 1, Reflectors: 4, SecretReflectors: 3, Objects: 3,
+		OfKubelet: true,
+		Versions:  []string{"v1.37.2"}, Starts: 1, Reflectors: 4, SecretReflectors: 3, Objects: 3,
 		Populated: 1, Immutable: 1, Idle: 1, Late: 1, Peak: 3, PeakAt: at("2026-11-30T07:41:48Z"),
 		Series: []Second{{*at("2026-11-30T07:41:48Z"), 3}, {*at("2026-11-30T07:52:48Z"), 1}},
 	}
@@ -82,6 +83,33 @@ func TestKubeletsThatLogOtherwiseAreRead(t *testing.T) {
 	}
 }
 
+func TestWhatNoKubeletWroteIsToldFromAQuietKubelet(t *testing.T) {
+	const line = `I1130 07:41:47.700000      98 kubelet.go:2460] "SyncLoop ADD" source="api" pods=["ns/p"]`
+	const asJSON = `{"ts":1772366400123.456,"caller":"kubelet/kubelet.go:2460","msg":"SyncLoop ADD","v":2}`
+	quoted, _ := json.Marshal(asJSON)
+	for text, want := range map[string]bool{
+		line: true,
+		"Nov 30 07:41:47 node1 kubenswrapper[98]: " + line:            true,
+		"Nov 30 07:41:47 node1 systemd[1]: Started kubelet.\n" + line: true,
+		"__REALTIME_TIMESTAMP=1\nMESSAGE=" + line + "\n\n":            true,
+		asJSON:                               true,
+		`{"MESSAGE":` + string(quoted) + `}`: true,
+		strings.Join(said[1:2], "\n"):        true,
+		"":                                   false,
+		"# Crash records\n\nkubelet.service": false,
+		`{"kind":"Event","verb":"watch"}`:    false,
+		`{"level":"info","ts":"2026-11-30T07:41:47Z","caller":"etcdmain/etcd.go:73"}`: false,
+	} {
+		j := New(now)
+		if err := j.Read(strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got := j.Report().OfKubelet; got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
 func TestALineWithoutAYearIsOfTheYearBefore(t *testing.T) {
 	for line, want := range map[string]string{
 		"I1231 23:59:59.000000 1 x": "2025-12-31T23:59:59Z",
@@ -108,7 +136,8 @@ func FuzzJournal(f *testing.F) {
 		for _, s := range r.Series {
 			sum += s.Reflectors
 		}
-		if int64(r.Objects) > r.Reflectors || r.SecretReflectors > r.Reflectors || sum > r.Reflectors || r.Peak > r.Reflectors {
+		if int64(r.Objects) > r.Reflectors || r.SecretReflectors > r.Reflectors || sum > r.Reflectors || r.Peak > r.Reflectors ||
+			(r.Reflectors > 0 && !r.OfKubelet) {
 			t.Errorf("%+v", r)
 		}
 	})

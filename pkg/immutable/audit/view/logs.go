@@ -113,6 +113,17 @@ func (p *page) places(title string, places []apilog.Place) {
 
 func (p *page) journal(r *journal.Report) {
 	p.section("JOURNAL OF THE KUBELET")
+	if r.OfKubelet {
+		p.counts(r)
+	} else {
+		p.tell(fmt.Sprintf("No line of a kubelet in %d lines: name what journalctl -u kubelet prints, or the kubelet's own log.", r.Lines))
+	}
+	if r.TooLong+r.Torn > 0 {
+		p.tell(fmt.Sprintf("%d lines are too long, %d files end in the middle.", r.TooLong, r.Torn))
+	}
+}
+
+func (p *page) counts(r *journal.Report) {
 	rows := [][]string{{
 		fmt.Sprint(r.Starts), cli.Dash(strings.Join(r.Versions, ", ")), fmt.Sprint(r.Reflectors), fmt.Sprint(r.Objects), fmt.Sprint(r.Populated),
 		fmt.Sprint(r.Immutable), fmt.Sprint(r.Idle), fmt.Sprint(r.Late), fmt.Sprint(r.Peak), second(r.PeakAt),
@@ -123,9 +134,6 @@ func (p *page) journal(r *journal.Report) {
 	}, rows)
 	if r.Reflectors == 0 {
 		p.tell("A kubelet logs \"Starting reflector\" at --v=3 only; at --v=2 see READ, its \"Caches populated\".")
-	}
-	if r.TooLong+r.Torn > 0 {
-		p.tell(fmt.Sprintf("%d lines are too long, %d files end in the middle.", r.TooLong, r.Torn))
 	}
 }
 

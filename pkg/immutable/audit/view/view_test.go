@@ -124,6 +124,25 @@ func TestWhatIsEmptyIsShownAsSuch(t *testing.T) {
 	}
 }
 
+func TestAJournalOfSomethingElseIsToldFromAQuietOne(t *testing.T) {
+	const quiet = `I1130 07:41:47.700000      98 kubelet.go:2460] "SyncLoop ADD" source="api"` + "\n"
+	for text, want := range map[string]string{
+		"# nodekeeper\n\nStatic pods.\n": "No line of a kubelet in 3 lines: name",
+		"":                               "No line of a kubelet in 0 lines: name",
+		quiet:                            "at --v=3 only",
+	} {
+		f := Files{journals: []string{"-"}}
+		a, err := f.Read(strings.NewReader(text), nil, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := Write(&out, cli.AsTable, a); err != nil || !strings.Contains(out.String(), want) || strings.Contains(out.String(), "STARTS") == strings.HasPrefix(want, "No line") {
+			t.Errorf("%q: %v %s", text, err, out.String())
+		}
+	}
+}
+
 func TestBadUsageIsTold(t *testing.T) {
 	for _, f := range []Files{{svg: "x"}, {logs: []string{"-"}, journals: []string{"-"}}} {
 		if f.Check() == nil {
