@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,13 +80,19 @@ func chooseLogs(ctx context.Context, logs *view.Logs, root, podLogs string) (*re
 	return kubelets(logs, podLogs, &record.Index{}, err)
 }
 
-// kubelets finds the attempts in the kubelet's own files. Why they are not
-// among the records is what is said where the kubelet has none either.
+// kubelets finds the attempts in the kubelet's own files, which have no record
+// IDs. Why they are not among the records is what is said where the kubelet has
+// none either.
 func kubelets(logs *view.Logs, podLogs string, index *record.Index, why error) (*reader.Dir, []reader.Attempt, error) {
+	q := logs.Query
+	if q.Crash != "" {
+		return nil, nil, fmt.Errorf("no record %s (nodekeeper crashes lists them): %w", q.Crash, why)
+	}
 	attempts, err := logs.SelectOfKubelet(podLogs, index.Node)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("the kubelet has no log of %s in %s, and %w", logs.Query.Pod, podLogs, why)
+		pod := strings.TrimPrefix(q.Namespace+"/"+q.Pod, "/")
+		return nil, nil, fmt.Errorf("the kubelet has no log of %s in %s, and %w", pod, podLogs, why)
 	case err != nil:
 		return nil, nil, asRoot(err)
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 func (p *program) pause() *cobra.Command {
-	var length time.Duration
+	length := 2 * time.Hour
 	var reason string
 	c := &cobra.Command{
 		Use:   "pause",
 		Short: "take no act for a while; the agent goes on looking",
 		Args:  cobra.NoArgs,
 	}
-	c.Flags().DurationVar(&length, "for", 2*time.Hour, "how long, at most "+pause.Longest.String())
+	c.Flags().Var((*cli.TimeSpan)(&length), "for", "how long, at most "+cli.TimeSpan(pause.Longest).String())
 	c.Flags().StringVar(&reason, "reason", "", "why, for whoever reads the status")
 	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
 		cfg, err := p.load(c, silently)

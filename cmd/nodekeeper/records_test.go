@@ -49,6 +49,48 @@ func TestWithoutRecordsItSaysSo(t *testing.T) {
 	}
 }
 
+func TestARecordThatIsNotThereIsNamed(t *testing.T) {
+	s := stage(t)
+	for _, args := range []string{"--crash abc", "a/b --crash abc"} {
+		code, out, stderr := s.call(append([]string{"logs"}, strings.Fields(args)...)...)
+		want := "nodekeeper: no record abc (nodekeeper crashes lists them): " + s.records + ": no crash records: "
+		if code != cli.ExitFailure || out != "" || !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+	fixture.Records(t, s.records, s.now.Wall)
+	code, _, stderr := s.call("logs", "a/b", "--crash", "abc")
+	if code != cli.ExitFailure || !strings.HasPrefix(stderr, "nodekeeper: no record abc (nodekeeper crashes lists them): nothing is kept of pod a/b; there are ") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+}
+
+func TestSpansMayBeInDays(t *testing.T) {
+	s := stage(t)
+	fixture.Records(t, s.records, s.now.Wall)
+	pod := fixture.Namespace + "/" + fixture.Pod
+	for _, pair := range [][2]string{
+		{"crashes --since 1d", "crashes --since 24h"},
+		{"logs " + pod + " -c kube-apiserver --since 1d", "logs " + pod + " -c kube-apiserver --since 24h"},
+	} {
+		code, inDays, stderr := s.call(strings.Fields(pair[0])...)
+		if _, inHours, _ := s.call(strings.Fields(pair[1])...); code != cli.ExitOK || inDays != inHours || inDays == "" {
+			t.Errorf("%s: code %d, %q, %q", pair[0], code, inDays, stderr)
+		}
+	}
+	for _, args := range []string{"report --since 90d -o -", "export --since 7d -o -", "pause --for 7d"} {
+		if code, _, stderr := s.call(strings.Fields(args)...); code != cli.ExitOK {
+			t.Errorf("%s: code %d, %q", args, code, stderr)
+		}
+	}
+	for _, args := range []string{"crashes --since 1w", "logs a/b --since -1h", "report --since 7days", "export --since d", "pause --for tomorrow"} {
+		code, out, stderr := s.call(strings.Fields(args)...)
+		if code != cli.ExitUsage || out != "" || !strings.Contains(stderr, "is no time span: say 7d") || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
+
 func TestLogsOfEachChoice(t *testing.T) {
 	s := stage(t)
 	index := fixture.Records(t, s.records, s.now.Wall)
@@ -138,7 +180,7 @@ func TestOfAPodThatWasNeverRecordedTheKubeletsFilesAreRead(t *testing.T) {
 				t.Errorf("recorded %v, %q: code %d, %q, %q", recorded, args, code, out, stderr)
 			}
 		}
-		if code, _, stderr := s.call("logs", "default/other"); code != cli.ExitFailure || !strings.Contains(stderr, "the kubelet has no log of other in "+s.pods+", and ") {
+		if code, _, stderr := s.call("logs", "default/other"); code != cli.ExitFailure || !strings.Contains(stderr, "the kubelet has no log of default/other in "+s.pods+", and ") {
 			t.Errorf("code %d, %q", code, stderr)
 		}
 	}

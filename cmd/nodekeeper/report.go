@@ -29,7 +29,7 @@ const (
 )
 
 func (p *program) report() *cobra.Command {
-	var since time.Duration
+	since := 24 * time.Hour
 	var dir, to string
 	c := &cobra.Command{
 		Use:   "report",
@@ -40,13 +40,13 @@ nothing else to be read, and only its owner can read it. Logs may hold secrets:
 look at what you pass on. Its times are in the time zone of TZ.`,
 		Args: cobra.NoArgs,
 	}
-	c.Flags().DurationVar(&since, "since", 24*time.Hour, "how much time it is about, up to now")
+	c.Flags().Var((*cli.TimeSpan)(&since), "since", "how much time it is about, up to now; at most "+cli.TimeSpan(longestReport).String())
 	c.Flags().StringVarP(&to, "output", "o", "report.html", "the file, - for the standard output")
 	logDir(c, &dir)
 	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
 		switch {
 		case since < shortestReport || since > longestReport:
-			return cli.Usage(fmt.Errorf("--since %s: from %s to %s", since, shortestReport, longestReport))
+			return cli.Usage(fmt.Errorf("--since %s: from %s to %s", cli.TimeSpan(since), cli.TimeSpan(shortestReport), cli.TimeSpan(longestReport)))
 		case to == "":
 			return cli.Usage(errors.New("which file? -o FILE.html"))
 		case to == "-" && cli.Terminal(p.out):
@@ -60,7 +60,9 @@ look at what you pass on. Its times are in the time zone of TZ.`,
 			cfg.Directories.Log = dir
 		}
 		now := p.clock.Now().Wall
-		page := func(w io.Writer) error { return p.page(c.Context(), w, cfg.Directories, now.Add(-since), now) }
+		page := func(w io.Writer) error {
+			return p.page(c.Context(), w, cfg.Directories, dir != "", now.Add(-since), now)
+		}
 		if to == "-" {
 			return page(p.out)
 		}
@@ -70,8 +72,9 @@ look at what you pass on. Its times are in the time zone of TZ.`,
 }
 
 // page writes the page. What cannot be read is told on it, unless that is for
-// want of the right to.
-func (p *program) page(ctx context.Context, w io.Writer, dirs config.Directories, from, to time.Time) error {
+// want of the right to, or nothing is in a record root that was named: a name
+// that is mistyped would make a page of a node on which nothing happened.
+func (p *program) page(ctx context.Context, w io.Writer, dirs config.Directories, named bool, from, to time.Time) error {
 	src := report.Sources{Version: versionText()}
 	var refused error
 	note := func(err error) {
@@ -94,6 +97,9 @@ func (p *program) page(ctx context.Context, w io.Writer, dirs config.Directories
 	src.Timeline, err = timeline.Read(dirs.Log, from)
 	note(err)
 	files, index, err := openRecords(ctx, dirs.Log)
+	if err != nil && named && !(errors.Is(err, reader.ErrNoRecords) && len(src.Timeline.Lines) > 0) {
+		return err
+	}
 	note(err)
 	if err == nil {
 		defer files.Close()

@@ -57,14 +57,39 @@ func TestAReportOfANodeWithoutFilesSaysSo(t *testing.T) {
 	}
 }
 
+func TestARecordRootThatWasNamedHasToBeThere(t *testing.T) {
+	s := stage(t)
+	to, empty := filepath.Join(s.state, "report.html"), t.TempDir()
+	for _, dir := range []string{filepath.Join(empty, "nope"), empty, s.config} {
+		code, _, crashes := s.call("crashes", "--log-dir", dir)
+		if code != cli.ExitFailure || strings.Count(crashes, "\n") != 1 {
+			t.Fatalf("%s: code %d, %q", dir, code, crashes)
+		}
+		if code, out, stderr := s.call("report", "--log-dir", dir, "-o", to); code != cli.ExitFailure || out != "" || stderr != crashes {
+			t.Errorf("%s: code %d, %q, %q, want %q", dir, code, out, stderr, crashes)
+		}
+		if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	// An agent that keeps no records still has a timeline there.
+	if err := timeline.New(empty).Append(timeline.Line{Time: s.now.Wall.Add(-time.Hour), Kind: timeline.Started, BootID: "boot-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, stderr := s.call("report", "--log-dir", empty, "-o", "-"); code != cli.ExitOK || stderr != "" || !strings.Contains(out, "no crash records") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+}
+
 func TestWhatIsWrongWithAReportIsOneLine(t *testing.T) {
 	s := stage(t)
 	for args, c := range map[string]struct {
 		code int
 		says string
 	}{
-		"--since 1s":                             {cli.ExitUsage, "--since 1s: from 1m0s"},
+		"--since 1s":                             {cli.ExitUsage, "--since 1s: from 1m0s to 90d"},
 		"--since 9999h":                          {cli.ExitUsage, "--since 9999h0m0s"},
+		"--since 91d":                            {cli.ExitUsage, "--since 91d: from"},
 		"--since yesterday":                      {cli.ExitUsage, "yesterday"},
 		"--output=":                              {cli.ExitUsage, "which file?"},
 		"pod":                                    {cli.ExitUsage, "pod"},
