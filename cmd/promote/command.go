@@ -37,7 +37,7 @@ The flag cannot be taken back, so it only says what it would do unless it is tol
 type settings struct {
 	kubeconfig, namespace, selector string
 	listen                          string
-	minAge                          age
+	minAge                          cli.TimeSpan
 	interval                        time.Duration
 	owners                          []string
 	rate                            perSecond
@@ -54,7 +54,7 @@ func execute(ctx context.Context, args []string, out, err io.Writer) int {
 }
 
 func command(log io.Writer) *cobra.Command {
-	s := settings{minAge: age(7 * 24 * time.Hour), rate: 1}
+	s := settings{minAge: cli.TimeSpan(7 * 24 * time.Hour), rate: 1}
 	c := &cobra.Command{
 		Use:           name,
 		Short:         "mark Secrets and ConfigMaps immutable where that is safe",
