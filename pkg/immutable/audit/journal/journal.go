@@ -87,7 +87,7 @@ func (j *Journal) Read(r io.Reader) error {
 		}
 		e := read(line, j.now)
 		if !j.report.OfKubelet {
-			j.report.OfKubelet = e.what != nothing || header.Match(line)
+			j.report.OfKubelet = e.what != nothing || headed(line)
 		}
 		if e.what == nothing {
 			return
