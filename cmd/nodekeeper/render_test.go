@@ -17,7 +17,7 @@ func TestRenderWritesATree(t *testing.T) {
 	s := stage(t)
 	dir := filepath.Join(t.TempDir(), "new", "worker")
 	code, out, stderr := s.call("render", "--role", "worker", "--image", renderImage, "--features", "restart,proxy", "--dry-run=false", "-o", dir)
-	if code != cli.ExitOK || stderr != "" || !strings.HasSuffix(out, "README.md\n") {
+	if code != cli.ExitOK || stderr != "on the nodes: restart ACTS, logs off, proxy on\n" || !strings.HasSuffix(out, "README.md\n") {
 		t.Fatalf("code %d, %q, %q", code, out, stderr)
 	}
 	for _, name := range []string{"README.md", "machineconfigs/99-worker-nodekeeper.yaml", "machineconfigs/99-worker-nodekeeper-proxy.yaml", "openshift/99-worker-nodekeeper-config.yaml"} {
@@ -41,6 +41,50 @@ func TestRenderTakesSettingsAsTheyAre(t *testing.T) {
 	settings, err := os.ReadFile(filepath.Join(dir, "butane/99-worker-nodekeeper-config.bu"))
 	if err != nil || !strings.Contains(string(settings), "interval: 7s\n") || strings.Contains(string(settings), "dryRun") {
 		t.Errorf("%v: %s", err, settings)
+	}
+}
+
+func TestRenderSaysThatSettingsAct(t *testing.T) {
+	s := stage(t)
+	file := filepath.Join(t.TempDir(), "settings")
+	for _, c := range []struct {
+		settings, flags, want string
+		code                  int
+	}{
+		{"", "", "on the nodes: restart ACTS, logs on, proxy off\n", cli.ExitOK},
+		{"", "--features=restart,logs,proxy --dry-run=false", "on the nodes: restart ACTS, logs on, proxy on\n", cli.ExitOK},
+		{"restart: {dryRun: true}\n", "--dry-run", "on the nodes: restart in dry run, logs on, proxy off\n", cli.ExitOK},
+		{"logs: {enabled: false}\n", "", "on the nodes: restart ACTS, logs off, proxy off\n", cli.ExitOK},
+		{"", "--dry-run=true", "against --dry-run", cli.ExitUsage},
+		{"restart: {dryRun: true}\n", "--dry-run=false", "against --dry-run=false", cli.ExitUsage},
+		{"", "--features=restart", "--features is without logs", cli.ExitUsage},
+		{"", "--features=", "--features is without restart", cli.ExitUsage},
+		{"restart: {dryrun: true}\n", "", file + ":3: restart.dryrun: ", cli.ExitUsage},
+		{"", "--step=upgrade", "leave out --settings", cli.ExitUsage},
+	} {
+		s.write(file, "apiVersion: nodekeeper.io/v1alpha1\nkind: Configuration\n"+c.settings)
+		args := []string{"render", "--role=worker", "--image=" + renderImage, "--settings=" + file, "-o", filepath.Join(t.TempDir(), "out")}
+		code, _, stderr := s.call(append(args, strings.Fields(c.flags)...)...)
+		if code != c.code || !strings.Contains(stderr, c.want) {
+			t.Errorf("%q %s: code %d, %q", c.settings, c.flags, code, stderr)
+		}
+	}
+	// Another image changes no settings, so nothing is said of them.
+	if code, _, stderr := s.call("render", "--role=worker", "--image="+renderImage, "--step=upgrade", "-o", filepath.Join(t.TempDir(), "out")); code != cli.ExitOK || stderr != "" {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+}
+
+func TestRenderSaysHowASwitchIsWritten(t *testing.T) {
+	s := stage(t)
+	for flag, want := range map[string]string{
+		"--dry-run false": `render takes no arguments, and "false" is one; a switch has its value after =, as in --dry-run=false`,
+		"--dry-run=maybe": "--dry-run=maybe: must be true or false",
+	} {
+		code, _, stderr := s.call(append([]string{"render", "--role=worker", "--image=" + renderImage, "-o=" + filepath.Join(t.TempDir(), "out")}, strings.Fields(flag)...)...)
+		if code != cli.ExitUsage || stderr != "nodekeeper: "+want+"\n" {
+			t.Errorf("%s: code %d, %q", flag, code, stderr)
+		}
 	}
 }
 

@@ -1,14 +1,11 @@
 package machineconfig
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/nodekeeper/nodekeeper/pkg/config"
 )
 
 // Step is what is to be done to a pool.
@@ -48,12 +45,18 @@ type Options struct {
 	// Image is REGISTRY/NAME@sha256:DIGEST, for Install and Upgrade.
 	Image string
 	// Features are those wanted; none means an agent that only says what it sees.
+	// For Upgrade only Proxy counts.
 	Features []Feature
 	// Act has the feature Restart act; without, it says what it would do.
 	Act bool
+	// DryRun has Settings that act refused.
+	DryRun bool
 	// Settings are the whole configuration file, in place of the one that follows
-	// from Restart, Logs and Act.
+	// from Restart, Logs and Act. What is said beside them has to agree with them:
+	// Features unless nil, Act, and DryRun. Only for Install.
 	Settings []byte
+	// SettingsName is what errors call the settings; "settings" if empty.
+	SettingsName string
 	// Step is Install if empty.
 	Step Step
 }
@@ -89,19 +92,15 @@ func (o Options) check() error {
 			wrong("feature %q is named twice", f)
 		}
 	}
-	if o.Act && !o.has(Restart) {
+	switch {
+	case o.Step != Install:
+		if slices.Contains(Steps(), o.Step) && (o.Settings != nil || o.Act || o.DryRun) {
+			wrong("the step %s leaves the settings of the nodes alone: leave out --settings and --dry-run, or render the step install", o.Step)
+		}
+	case o.Settings != nil:
+		errs = append(errs, o.checkSettings())
+	case o.Act && !o.has(Restart):
 		wrong("to act needs the feature restart")
-	}
-	if o.Settings != nil {
-		if _, err := config.Parse("settings", o.Settings); err != nil {
-			errs = append(errs, err)
-		}
-		if bytes.HasPrefix(bytes.TrimLeft(o.Settings, "\r\n"), []byte(" ")) {
-			wrong("settings: their first line must not be indented")
-		}
-		if o.Act {
-			wrong("settings say themselves whether to act: restart.dryRun")
-		}
 	}
 	return errors.Join(errs...)
 }

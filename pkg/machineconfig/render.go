@@ -1,9 +1,6 @@
 package machineconfig
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // File is one rendered file.
 type File struct {
@@ -26,8 +23,12 @@ func Render(o Options) ([]File, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	effect, err := o.Effect()
+	if err != nil {
+		return nil, err
+	}
 	r := &rendering{Options: o, expander: expander{
-		values: map[string]string{"ROLE": o.Role, "IMAGE": o.Image, "FEATURES": o.features(), "POOL": o.pool()},
+		values: map[string]string{"ROLE": o.Role, "IMAGE": o.Image, "EFFECT": effect, "POOL": o.pool(), "MEMBER": o.member(), "GUARD": o.guard()},
 		texts:  map[string]string{"settings": o.settings()},
 	}}
 	switch o.Step {
@@ -44,6 +45,10 @@ func Render(o Options) ([]File, error) {
 		}
 	case Upgrade:
 		r.machineConfigs("nodekeeper")
+		// Its units and scripts belong to a version too.
+		if o.has(Proxy) {
+			r.machineConfigs("proxy")
+		}
 		r.object("pinnedimageset.yaml", "pinnedimageset.yaml")
 	case Inert:
 		r.machineConfigs("inert")
@@ -100,33 +105,14 @@ func (r *rendering) machineConfigs(sources ...string) {
 		r.size += len(text)
 		r.add("butane/"+name+".bu", butane)
 		r.add("machineconfigs/"+name+".yaml", text)
-		if r.Step != Install {
-			continue
+		if r.Step == Install {
+			r.add("openshift/"+name+".yaml", text)
 		}
-		r.add("openshift/"+name+".yaml", text)
 		if r.Role != "master" && r.Role != "arbiter" {
 			r.values["NAME"], r.texts["machineconfig"] = name, text
 			r.add("hypershift/"+name+".yaml", r.source("cluster/hypershift.yaml"))
 		}
 	}
-}
-
-func (o Options) features() string {
-	var words []string
-	for _, f := range o.Features {
-		word := string(f)
-		if f == Restart && !o.Act && o.Settings == nil {
-			word += " (in dry run)"
-		}
-		words = append(words, word)
-	}
-	if o.Settings != nil {
-		words = append(words, "settings of your own")
-	}
-	if len(words) == 0 {
-		return "none: it only says what it sees"
-	}
-	return strings.Join(words, ", ")
 }
 
 // pool is the line of the guide that makes the pool.
@@ -135,4 +121,21 @@ func (o Options) pool() string {
 		return ""
 	}
 	return "    oc apply -f machineconfigpool.yaml\n"
+}
+
+// member is the line of the guide that brings a node into the pool. Without one
+// there is nothing to wait for.
+func (o Options) member() string {
+	if !o.ownPool() {
+		return ""
+	}
+	return "    oc label node NODE node-role.kubernetes.io/" + o.Role + "=\n"
+}
+
+// guard is what the guide for another image says of the feature Proxy.
+func (o Options) guard() string {
+	if o.has(Proxy) {
+		return "The units of the feature proxy are among them; a change of those reboots too."
+	}
+	return "Where the pool has the feature proxy, render with it: --features restart,logs,proxy.\nIts units and its wrapper of the kubelet stay those of before otherwise."
 }

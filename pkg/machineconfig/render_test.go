@@ -213,25 +213,32 @@ func TestBadOptionsGetOneLineEach(t *testing.T) {
 		change func(*Options)
 		want   []string
 	}{
-		"no role":          {func(o *Options) { o.Role = "" }, []string{"which pool?"}},
-		"role in capitals": {func(o *Options) { o.Role = "Worker" }, []string{"DNS label"}},
-		"role of a path":   {func(o *Options) { o.Role = "../x" }, []string{"DNS label"}},
-		"role with a line": {func(o *Options) { o.Role = "a\nb" }, []string{"DNS label"}},
-		"role too long":    {func(o *Options) { o.Role = strings.Repeat("a", 64) }, []string{"DNS label"}},
-		"no image":         {func(o *Options) { o.Image = "" }, []string{"which image?"}},
-		"image by tag":     {func(o *Options) { o.Image = "registry.example.com/nodekeeper:v1" }, []string{"by its digest"}},
-		"tag and digest":   {func(o *Options) { o.Image = strings.Replace(image, "@", ":v1@", 1) }, []string{"without a tag"}},
-		"no registry":      {func(o *Options) { o.Image = "nodekeeper" + image[strings.Index(image, "@"):] }, []string{"REGISTRY/NAME"}},
-		"short digest":     {func(o *Options) { o.Image = image[:len(image)-1] }, []string{"REGISTRY/NAME"}},
-		"image with quote": {func(o *Options) { o.Image = `x/'y` + image }, []string{"REGISTRY/NAME"}},
-		"unknown feature":  {func(o *Options) { o.Features = []Feature{"reboot"} }, []string{"restart, logs, proxy"}},
-		"feature twice":    {func(o *Options) { o.Features = []Feature{Logs, Logs} }, []string{"twice"}},
-		"act without":      {func(o *Options) { o.Act = true }, []string{"needs the feature restart"}},
-		"unknown step":     {func(o *Options) { o.Step = "remove" }, []string{"install, upgrade, inert, uninstall"}},
+		"no role":               {func(o *Options) { o.Role = "" }, []string{"which pool?"}},
+		"role in capitals":      {func(o *Options) { o.Role = "Worker" }, []string{"DNS label"}},
+		"role of a path":        {func(o *Options) { o.Role = "../x" }, []string{"DNS label"}},
+		"role with a line":      {func(o *Options) { o.Role = "a\nb" }, []string{"DNS label"}},
+		"role too long":         {func(o *Options) { o.Role = strings.Repeat("a", 64) }, []string{"DNS label"}},
+		"no image":              {func(o *Options) { o.Image = "" }, []string{"which image?"}},
+		"image by tag":          {func(o *Options) { o.Image = "registry.example.com/nodekeeper:v1" }, []string{"by its digest"}},
+		"tag and digest":        {func(o *Options) { o.Image = strings.Replace(image, "@", ":v1@", 1) }, []string{"without a tag"}},
+		"no registry":           {func(o *Options) { o.Image = "nodekeeper" + image[strings.Index(image, "@"):] }, []string{"REGISTRY/NAME"}},
+		"short digest":          {func(o *Options) { o.Image = image[:len(image)-1] }, []string{"REGISTRY/NAME"}},
+		"image with quote":      {func(o *Options) { o.Image = `x/'y` + image }, []string{"REGISTRY/NAME"}},
+		"unknown feature":       {func(o *Options) { o.Features = []Feature{"reboot"} }, []string{"restart, logs, proxy"}},
+		"feature twice":         {func(o *Options) { o.Features = []Feature{Logs, Logs} }, []string{"twice"}},
+		"act without":           {func(o *Options) { o.Act = true }, []string{"needs the feature restart"}},
+		"act, for another step": {func(o *Options) { o.Step, o.Act = Upgrade, true }, []string{"leaves the settings of the nodes alone"}},
+		"settings, for another step": {func(o *Options) {
+			o.Step, o.Settings = Inert, []byte("kind: Configuration\napiVersion: nodekeeper.io/v1alpha1\n")
+		},
+			[]string{"render the step install"}},
+		"unknown step": {func(o *Options) { o.Step = "remove" }, []string{"install, upgrade, inert, uninstall"}},
 		"bad settings": {func(o *Options) {
 			o.Settings = []byte("kind: Configuration\napiVersion: nodekeeper.io/v1alpha1\nlog: {}\n")
 		}, []string{"log"}},
-		"indented settings": {func(o *Options) { o.Settings = []byte("  kind: Configuration\n  apiVersion: nodekeeper.io/v1alpha1\n") },
+		"indented settings": {func(o *Options) {
+			o.Features, o.Settings = nil, []byte("  kind: Configuration\n  apiVersion: nodekeeper.io/v1alpha1\n")
+		},
 			[]string{"indented"}},
 		"all at once": {func(o *Options) { *o = Options{Features: []Feature{"x"}} }, []string{"pool", "image", "feature"}},
 	} {
@@ -252,6 +259,104 @@ func TestBadOptionsGetOneLineEach(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+const header = "kind: Configuration\napiVersion: nodekeeper.io/v1alpha1\n"
+
+// Settings that do not say so act: that must not come as a surprise.
+func TestTheGuideSaysWhatTheSettingsDo(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"nothing":           {Options{}, "restart in dry run, logs off, proxy off"},
+		"delivered":         {Options{Features: []Feature{Restart, Logs}}, "restart in dry run, logs on, proxy off"},
+		"all, and acts":     {Options{Features: Features(), Act: true}, "restart ACTS, logs on, proxy on"},
+		"sentinels only":    {Options{Settings: []byte(header + "proxy: {sentinels: [kube-root-ca.crt]}\n")}, "restart ACTS, logs on, proxy off"},
+		"with the proxy":    {Options{Settings: []byte(header), Features: Features(), Act: true}, "restart ACTS, logs on, proxy on"},
+		"in dry run":        {Options{Settings: []byte(header + "restart: {dryRun: true}\n"), DryRun: true}, "restart in dry run, logs on, proxy off"},
+		"without logs":      {Options{Settings: []byte(header + "logs: {enabled: false}\n")}, "restart ACTS, logs off, proxy off"},
+		"no feature at all": {Options{Settings: []byte(header + "restart: {dryRun: true}\nlogs: {enabled: false}\n"), Features: []Feature{}}, "restart in dry run, logs off, proxy off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Role, c.o.Image = "worker", image
+			if got, err := c.o.Effect(); err != nil || got != c.want {
+				t.Errorf("%q, %v", got, err)
+			}
+			if guide := render(t, c.o)["README.md"]; !strings.Contains(guide, "On the nodes: "+c.want+".") {
+				t.Errorf("%s", guide)
+			}
+		})
+	}
+}
+
+func TestWhatContradictsTheSettingsIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings string
+		o        Options
+		want     string
+	}{
+		"dry run, by default they act":  {"", Options{DryRun: true}, "against --dry-run:"},
+		"dry run, they act":             {"restart: {dryRun: false}\n", Options{DryRun: true}, "against --dry-run:"},
+		"to act, they do not":           {"restart: {dryRun: true}\n", Options{Act: true}, "against --dry-run=false:"},
+		"without restart, they act":     {"", Options{Features: []Feature{Logs}}, "without restart"},
+		"without logs, they keep them":  {"", Options{Features: []Feature{Restart}}, "without logs"},
+		"with logs, they keep none":     {"logs: {enabled: false}\n", Options{Features: []Feature{Restart, Logs}}, "logs.enabled is false"},
+		"a field that does not exist":   {"restart: {dryrun: true}\n", Options{DryRun: true}, "restart.dryrun"},
+		"only the proxy, they keep all": {"restart: {dryRun: true}\n", Options{Features: []Feature{Proxy}}, "without logs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Role, c.o.Image, c.o.Settings, c.o.SettingsName = "worker", image, []byte(header+c.settings), "/x/s.yaml"
+			_, err := Render(c.o)
+			if err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "/x/s.yaml:") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, without %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A node that is in the pool is what the wait waits for.
+func TestAPoolOfOnesOwnGetsANodeBeforeItIsWaitedFor(t *testing.T) {
+	for role, own := range map[string]bool{"canary": true, "worker": false, "master": false} {
+		guide := render(t, Options{Role: role, Image: image})["README.md"]
+		label, wait := strings.Index(guide, "oc label node NODE node-role.kubernetes.io/"+role+"=\n"), strings.Index(guide, "oc wait")
+		if (label >= 0) != own || label > wait {
+			t.Errorf("%s: %s", role, guide)
+		}
+	}
+}
+
+func TestAnotherImageBringsTheUnitsOfTheProxyToo(t *testing.T) {
+	install, upgrade := render(t, everything("worker", Install)), render(t, everything("worker", Upgrade))
+	path := "machineconfigs/99-worker-nodekeeper-proxy.yaml"
+	if upgrade[path] == "" || upgrade[path] != install[path] {
+		t.Errorf("%s is another one: it would reboot", path)
+	}
+	without := render(t, Options{Role: "worker", Image: image, Step: Upgrade})
+	if without[path] != "" || !strings.Contains(without["README.md"], "--features restart,logs,proxy") {
+		t.Errorf("%s", without["README.md"])
+	}
+}
+
+// A NodePool has nothing but ConfigMaps.
+func TestNodePoolsGetTheSameInEachStep(t *testing.T) {
+	for _, step := range []Step{Install, Upgrade, Inert} {
+		files, seen := render(t, everything("worker", step)), 0
+		for path := range files {
+			if name, ok := strings.CutPrefix(path, "machineconfigs/"); ok {
+				seen++
+				if files["hypershift/"+name] == "" {
+					t.Errorf("%s: hypershift/%s is not there", step, name)
+				}
+			}
+			if strings.HasPrefix(path, "openshift/") && step != Install {
+				t.Errorf("%s: %s is for a cluster that is yet to be installed", step, path)
+			}
+		}
+		if seen == 0 {
+			t.Errorf("%s: nothing", step)
+		}
 	}
 }
 
