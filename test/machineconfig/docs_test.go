@@ -62,6 +62,14 @@ func TestTheDocumentsCommandsWork(t *testing.T) {
 	}
 }
 
+// places are where the blocks that are not run here can be, and the commands
+// that such a block may have.
+var places = map[string][]string{
+	"sh cluster":  {"oc", "openshift-install", "cp"},
+	"sh registry": {"make", "skopeo", "IMAGE=registry.example.com/nodekeeper/nodekeeper@$(cat"},
+	"sh package":  {"apt-get", "systemctl", "nodekeeper", "rm"},
+}
+
 var file = regexp.MustCompile(`(?m)(?:-f |^cp )(\S+)`)
 
 // Those that need a cluster name files that are rendered.
@@ -77,26 +85,22 @@ func TestTheDocumentsNameFilesThatExist(t *testing.T) {
 	for _, path := range documents {
 		seen := 0
 		for _, b := range blocks(t, path) {
-			if b.info != "sh" && b.info != "sh cluster" && b.info != "yaml" {
-				t.Errorf("%s: a block of %q: neither run nor marked as needing a cluster", path, b.info)
+			commands, marked := places[b.info]
+			if !marked && !slices.Contains([]string{"sh", "yaml", "ini"}, b.info) {
+				t.Errorf("%s: a block of %q: neither run nor marked with what it needs", path, b.info)
 			}
-			if b.info != "sh cluster" {
-				continue
-			}
-			dir := ""
+			// All from one directory: the blocks are typed into one shell.
 			for line := range strings.Lines(b.text) {
-				words := strings.Fields(line)
-				if words[0] == "cd" {
-					dir = words[1] + "/"
-					continue
+				if words := strings.Fields(line); marked && !slices.Contains(commands, words[0]) {
+					t.Errorf("%s: %s is nothing for %q", path, line, b.info)
 				}
-				if !slices.Contains([]string{"oc", "openshift-install", "cp"}, words[0]) {
-					t.Errorf("%s: %s needs no cluster", path, line)
+				if b.info != "sh cluster" {
+					continue
 				}
 				for _, m := range file.FindAllStringSubmatch(line, -1) {
 					seen++
-					if !exists(there, dir+m[1]) {
-						t.Errorf("%s: nothing renders %s", path, dir+m[1])
+					if !exists(there, m[1]) {
+						t.Errorf("%s: nothing renders %s", path, m[1])
 					}
 				}
 			}
@@ -125,4 +129,130 @@ func exists(there map[string]bool, name string) bool {
 		}
 	}
 	return false
+}
+
+var (
+	change = regexp.MustCompile(`^oc (apply|delete) .*(machineconfigs/|mc 99-)`)
+	wait   = regexp.MustCompile(`^oc wait mcp (\S+) --for=condition=(\S+) --timeout=(\S+)$`)
+)
+
+// A pool goes on saying Updated for some seconds after a change (machine-config-operator
+// pkg/controller/render renderDelay): a wait for that alone can end at once. So each
+// change is followed by a wait for it to end, before the pool may act where it is
+// paused, and then by one for the nodes.
+func TestAWaitForAPoolBeginsWhenThePoolKnowsOfTheChange(t *testing.T) {
+	seen := 0
+	follow := func(t *testing.T, name, text string) {
+		changed, begun, paused := false, "", false
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			m := wait.FindStringSubmatch(line)
+			switch {
+			case change.MatchString(line):
+				changed = true
+			case strings.Contains(line, `"paused":`):
+				paused = strings.Contains(line, "true")
+				if !paused && begun == "" {
+					t.Errorf("%s: the pool goes on before it knows of the change: %s", name, line)
+				}
+			case m == nil:
+				if strings.HasPrefix(line, "oc wait") {
+					t.Errorf("%s: %s", name, line)
+				}
+			case m[2] == "Updated=False" && m[3] == "5m" && changed:
+				begun = m[1]
+			case m[2] == "Updated" && m[3] == "120m" && begun == m[1] && !paused:
+				seen++
+				changed, begun = false, ""
+			default:
+				t.Errorf("%s: it waits for what was there before: %s", name, line)
+			}
+		}
+		if changed || begun != "" {
+			t.Errorf("%s: a change is not waited for: %s", name, text)
+		}
+	}
+	for _, path := range documents {
+		for _, b := range blocks(t, path) {
+			if b.info == "sh cluster" {
+				follow(t, path, b.text)
+			}
+		}
+	}
+	each(t, "README.md", func(t *testing.T, path string, content []byte) {
+		var commands []string
+		for line := range strings.Lines(string(content)) {
+			if command, ok := strings.CutPrefix(line, "    "); ok {
+				commands = append(commands, command)
+			}
+		}
+		follow(t, path, strings.Join(commands, ""))
+	})
+	// 6 of the documents, 5 of each role's guides.
+	if seen != 6+3*5 {
+		t.Errorf("%d waits", seen)
+	}
+}
+
+// What the documents name of a package is in it, and what they put beside it is what
+// its removal looks for.
+func TestTheDocumentsNameWhatIsInThePackages(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	list, removal := read("packaging/nfpm/nfpm.yaml"), read("packaging/nfpm/preremove.sh")
+	dropin, wrapper := "", ""
+	for _, b := range blocks(t, "../../docs/install.md") {
+		if b.info == "ini" {
+			lines := strings.Split(b.text, "\n")
+			if len(lines) < 4 || lines[1] != "[Service]" || lines[2] != "ExecStart=" {
+				t.Fatalf("%q", lines)
+			}
+			dropin = strings.TrimPrefix(lines[0], "# ")
+			wrapper, _, _ = strings.Cut(strings.TrimPrefix(lines[3], "ExecStart="), " ")
+		}
+		if b.info != "sh package" {
+			continue
+		}
+		for _, unit := range regexp.MustCompile(`nodekeeper[a-z-]*\.(service|socket)`).FindAllString(b.text, -1) {
+			if !strings.Contains(list, "/usr/lib/systemd/system/"+unit+",") {
+				t.Errorf("no package has %s", unit)
+			}
+		}
+	}
+	if wrapper == "" || !strings.Contains(list, "dst: "+wrapper+",") || !strings.Contains(removal, wrapper) || !strings.Contains(removal, " "+filepath.Dir(dropin)+" ") {
+		t.Errorf("%q in %q", wrapper, dropin)
+	}
+	leaving := read("docs/uninstall.md")
+	away, remove := strings.Index(leaving, "\nrm "+dropin+"\n"), strings.Index(leaving, "\napt-get remove ")
+	if away < 0 || away > remove {
+		t.Errorf("%s is in the way of the removal", dropin)
+	}
+}
+
+// The digest is there only when the image is made, and is that of all platforms.
+func TestTheDocumentsPushTheImageThatTheyRender(t *testing.T) {
+	builder, err := os.ReadFile("../../tools/image/build.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`layout := filepath.Join(out, "image")`, `oci.Archive(layout+".tar"`, `os.WriteFile(layout+".digest", []byte(digest.String()+"\n")`} {
+		if !strings.Contains(string(builder), want) {
+			t.Errorf("the builder is without %s: look at docs/install.md", want)
+		}
+	}
+	for _, b := range blocks(t, "../../docs/install.md") {
+		if b.info == "sh registry" {
+			made, pushed, named := strings.Index(b.text, "make image\n"), strings.Index(b.text, "copy --all --preserve-digests oci-archive:_output/image.tar "), strings.Index(b.text, "@$(cat _output/image.digest)")
+			if made != 0 || pushed < made || named < pushed {
+				t.Errorf("%s", b.text)
+			}
+			return
+		}
+	}
+	t.Error("nothing says how the image gets to a registry")
 }
