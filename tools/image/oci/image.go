@@ -69,10 +69,17 @@ func (b Build) Index(images []Image) v1.ImageIndex {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, i := range images {
 		platform := descriptor(i.Platform)
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: i.Image, Descriptor: v1.Descriptor{Platform: &platform}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: untyped{i.Image}, Descriptor: v1.Descriptor{Platform: &platform}})
 	}
 	return mutate.Annotations(index, maps.Clone(b.Labels())).(v1.ImageIndex)
 }
+
+// untyped is an image whose descriptor has no artifactType: copying programs of
+// before OCI 1.1 (skopeo 1.9) leave that out, and the index would come out of
+// their hands with another digest than the one that MachineConfigs name.
+type untyped struct{ v1.Image }
+
+func (untyped) ArtifactType() (string, error) { return "", nil }
 
 func descriptor(on program.Platform) v1.Platform {
 	p := v1.Platform{OS: on.OS, Architecture: on.Architecture}

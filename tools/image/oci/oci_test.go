@@ -164,6 +164,9 @@ func saysWhatItIs(t *testing.T, b Build, made []Image) {
 		t.Fatal(err)
 	}
 	for n, i := range made {
+		if what := index.Manifests[n].ArtifactType; what != "" {
+			t.Errorf("image %d is said to be %q, which older copying programs leave out", n, what)
+		}
 		config, err := i.Image.ConfigFile()
 		if err != nil {
 			t.Fatal(err)
