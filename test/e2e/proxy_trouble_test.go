@@ -38,7 +38,7 @@ type trouble struct {
 // lease is renewed all the same, pods come and go, changes arrive, nothing wrong
 // is ever mounted, and afterwards there is quiet.
 func TestProxyInTrouble(t *testing.T) {
-	labelled(t, guard, disruptive)
+	t.Parallel() // each case has labels of its own
 	for name, c := range map[string]trouble{
 		"killed every 5 s for 2 min": {happen: func(s *scene) {
 			for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Second) {
