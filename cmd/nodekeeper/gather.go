@@ -30,11 +30,11 @@ func gatherSince(getenv func(string) string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	since, err := time.ParseDuration(text)
-	if err != nil || since < 0 {
-		return 0, fmt.Errorf("MUST_GATHER_SINCE=%.40q is no time span such as 2h", text)
+	var since cli.TimeSpan
+	if err := since.Set(text); err != nil {
+		return 0, fmt.Errorf("MUST_GATHER_SINCE: %w", err)
 	}
-	return since, nil
+	return time.Duration(since), nil
 }
 
 func (p *program) gather() *cobra.Command {
@@ -58,15 +58,16 @@ what you pass on.`,
 	c.Flags().StringVar(&to, "dest-dir", "/must-gather", "the directory, which is made if it is not there")
 	c.Flags().StringVar(&o.root, "root", "", "where the file system of the node is mounted")
 	c.Flags().StringSliceVar(&nodes, "node", nil, "in a pod: of these nodes only")
-	c.Flags().DurationVar(&o.since, "since", since, "leave out what ended before (default: MUST_GATHER_SINCE, else nothing)")
+	o.since = since
+	c.Flags().Var((*cli.TimeSpan)(&o.since), "since", "leave out what ended before (default: MUST_GATHER_SINCE, else nothing)")
 	c.Flags().Int64Var(&o.recordBytes, "record-bytes", 1<<20, "how much to take of the end of one log")
 	c.Flags().Int64Var(&o.nodeBytes, "node-bytes", 64<<20, "how much to take of one node")
 	c.RunE = cli.Does(func(c *cobra.Command, _ []string) error {
 		if sinceErr != nil && !c.Flags().Changed("since") {
 			fmt.Fprintf(c.ErrOrStderr(), "%v: nothing is left out\n", sinceErr)
 		}
-		if o.recordBytes < 1 || o.nodeBytes < 1 || o.since < 0 {
-			return cli.Usage(errors.New("--record-bytes, --node-bytes and --since must be above 0"))
+		if o.recordBytes < 1 || o.nodeBytes < 1 {
+			return cli.Usage(errors.New("--record-bytes and --node-bytes must be above 0"))
 		}
 		if o.root != "" {
 			info, err := os.Stat(o.root)

@@ -226,7 +226,7 @@ func TestGatherBadUsage(t *testing.T) {
 }
 
 func TestGatherSinceOfMustGather(t *testing.T) {
-	for text, want := range map[string]time.Duration{"": 0, "2h": 2 * time.Hour, "-1h": 0, "yesterday": 0} {
+	for text, want := range map[string]time.Duration{"": 0, "2h": 2 * time.Hour, "3d": 72 * time.Hour, "-1h": 0, "yesterday": 0} {
 		got, err := gatherSince(func(string) string { return text })
 		if got != want || (err != nil) != (text == "-1h" || text == "yesterday") {
 			t.Errorf("%q: %v, %v", text, got, err)

@@ -15,7 +15,7 @@ const day = 24 * time.Hour
 
 // Set, String and Type make it a flag.
 func (s *TimeSpan) Set(text string) error {
-	wrong := fmt.Errorf("%q is no time span: say 7d, 36h or 90s", text)
+	wrong := fmt.Errorf("%.40q is no time span: say 7d, 36h or 90s", text)
 	var all time.Duration
 	rest := text
 	if days, below, ok := strings.Cut(text, "d"); ok {

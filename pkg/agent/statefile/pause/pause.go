@@ -40,7 +40,7 @@ type Pause struct {
 // For returns a pause that begins now.
 func For(length time.Duration, reason, bootID string, now node.Instant) (Pause, error) {
 	if length < time.Second || length > Longest {
-		return Pause{}, fmt.Errorf("a pause of %s is not possible: from 1s to %s", length, Longest)
+		return Pause{}, fmt.Errorf("a pause of %s is not possible: from 1s to %d days", length, Longest/(24*time.Hour))
 	}
 	return Pause{
 		Reason:    oneLine(reason),
