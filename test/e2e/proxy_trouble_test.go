@@ -141,11 +141,14 @@ func (c trouble) run(t *testing.T) {
 
 // shortOfMemory is a drop-in of the proxy's unit. Systemd does not bound memory
 // where control groups are of version 1 and boxes have a tree of their own, so
-// that the process goes into a group by itself there.
+// that the process goes into a group by itself there, which the unit's hardening
+// would not let it.
 const shortOfMemory = `[Service]
 MemoryMax=%[1]d
+ProtectControlGroups=no
+ProtectKernelTunables=no
 ExecStart=
-ExecStart=/bin/sh -c 'group=/sys/fs/cgroup/memory/short; [ ! -d /sys/fs/cgroup/memory ] || { mkdir -p $group; echo %[1]d > $group/memory.limit_in_bytes; echo $$$$ > $group/cgroup.procs; }; exec /usr/local/bin/nodekeeper proxy'
+ExecStart=/bin/sh -c 'group=/sys/fs/cgroup/memory/short; [ ! -d /sys/fs/cgroup/memory ] || { mkdir -p $group && echo %[1]d > $group/memory.limit_in_bytes && echo $$$$ > $group/cgroup.procs; } && exec /usr/local/bin/nodekeeper proxy'
 `
 
 // outOfMemory has the kernel kill the proxy for its memory again and again.
