@@ -80,6 +80,11 @@ func TestKilledOwnerLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		endOwner(t, owner)
+		for end := time.Now().Add(10 * time.Second); record.Supervisor.Alive(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the supervisor outlives SIGKILL")
+			}
+		}
 		if removed, err := host.Sweep(); err != nil || !slices.Contains(removed, filepath.Base(left[0])) {
 			t.Errorf("swept %v, %v", removed, err)
 		}
