@@ -30,6 +30,7 @@ func (k *Keeper) openLog(a *attempt) (pieces []piece, sure int, err error) {
 	return openFiles(a.dir(), func() ([]podlogs.File, error) { return k.logFiles(a) })
 }
 
+// openFiles is openLog of what list finds in dir.
 func openFiles(dir string, list func() ([]podlogs.File, error)) (pieces []piece, sure int, err error) {
 	before, err := list()
 	for try := 1; ; try++ {

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nodekeeper/nodekeeper/internal/regularfile"
+	"github.com/nodekeeper/nodekeeper/internal/keypair"
 	"github.com/nodekeeper/nodekeeper/pkg/immutable/kubeconfig"
 )
 
@@ -26,8 +26,6 @@ const (
 	idleTime = 10 * time.Second
 	// answerLimit is more than a Node is.
 	answerLimit = 4 << 20
-	// pairLimit is more than a certificate or a key is.
-	pairLimit = 1 << 20
 )
 
 // client asks the API server as the kubelet. It belongs to one goroutine.
@@ -96,16 +94,7 @@ func certificate(s *kubeconfig.Source) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(s.CertificateData, s.KeyData)
 		return &pair, err
 	}
-	// A FIFO in the place of either must not hold up the announcer for good.
-	cert, err := regularfile.Read(s.CertificateFile, pairLimit)
-	if err != nil {
-		return nil, err
-	}
-	key, err := regularfile.Read(s.KeyFile, pairLimit)
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(cert.Data, key.Data)
+	pair, _, err := keypair.Read(s.CertificateFile, s.KeyFile)
 	return &pair, err
 }
 

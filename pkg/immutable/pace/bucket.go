@@ -30,9 +30,9 @@ type Options struct {
 	Debt int
 	// InFlight is how many may be between Take and release at once; 0 for any
 	// number. While requests are answered it grows by one with each, as far as
-	// InFlightMost, and no further than it takes for Goal requests a second (0: any)
-	// at the quickest answer of the burst; Trouble halves it, to no less than a quarter of
-	// InFlight; and when none is left it is InFlight again.
+	// InFlightMost, and no further than it takes for Goal requests a second (0:
+	// any) at the quickest answer of the burst; Trouble halves it, to no less than
+	// a quarter of InFlight; and when none is left it is InFlight again.
 	InFlight, InFlightMost int
 	Goal                   float64
 	// Jitter lengthens each wait for a token by up to this share of it.

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/nodekeeper/nodekeeper/internal/regularfile"
+	"github.com/nodekeeper/nodekeeper/internal/keypair"
 )
 
 // clientCertificate is a certificate and key on disk that somebody else
@@ -17,7 +17,7 @@ type clientCertificate struct {
 
 	reading sync.Mutex // guards the fields below
 	// stamps tell the files that were read last from those on disk now.
-	stamps [2]regularfile.Identity
+	stamps keypair.Stamps
 	pair   *tls.Certificate
 }
 
@@ -35,12 +35,12 @@ func newClientCertificate(certFile, keyFile string, log *slog.Logger) *clientCer
 func (c *clientCertificate) load() (*tls.Certificate, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
-	if c.pair != nil && c.stamps == c.onDisk() {
+	if c.pair != nil && c.stamps == keypair.OnDisk(c.certFile, c.keyFile) {
 		return c.pair, nil
 	}
-	pair, stamps, err := c.read()
+	pair, stamps, err := keypair.Read(c.certFile, c.keyFile)
 	if err == nil {
-		c.pair, c.stamps = pair, stamps
+		c.pair, c.stamps = &pair, stamps
 		return c.pair, nil
 	}
 	err = fmt.Errorf("read the client certificate %s and key %s: %w", c.certFile, c.keyFile, err)
@@ -55,29 +55,4 @@ func (c *clientCertificate) load() (*tls.Certificate, error) {
 // whatever authorities the server names: the kubelet's list may lag behind.
 func (c *clientCertificate) get(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	return c.load()
-}
-
-// onDisk has a zero value for what is no file.
-func (c *clientCertificate) onDisk() (stamps [2]regularfile.Identity) {
-	for i, name := range []string{c.certFile, c.keyFile} {
-		stamps[i], _ = regularfile.Stat(name)
-	}
-	return stamps
-}
-
-// pairLimit is more than a certificate or a key is.
-const pairLimit = 1 << 20
-
-func (c *clientCertificate) read() (*tls.Certificate, [2]regularfile.Identity, error) {
-	var stamps [2]regularfile.Identity
-	var data [2][]byte
-	for i, name := range []string{c.certFile, c.keyFile} {
-		f, err := regularfile.Read(name, pairLimit)
-		if err != nil {
-			return nil, stamps, err
-		}
-		stamps[i], data[i] = f.Identity, f.Data
-	}
-	pair, err := tls.X509KeyPair(data[0], data[1])
-	return &pair, stamps, err
 }
