@@ -241,7 +241,7 @@ func TestAReplicaThatLagsIsNotBelieved(t *testing.T) {
 		s.server.distort = func(string) string { return "102" }
 		s.server.objects[secret("a")] = newObject(secret("a"), "uid-101", 102, "v1", true)
 		c := s.watchList(secret("a"))
-		if c.status != http.StatusTeapot || len(s.passed) != 1 {
+		if c.status != http.StatusTeapot || s.passed.Load() != 1 {
 			t.Errorf("answered %d, want it passed through", c.status)
 		}
 		s.expectCounter(WentBack, 1)

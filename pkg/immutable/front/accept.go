@@ -23,8 +23,28 @@ type conn struct {
 	front *Front
 	// own is a connection of the proxy to itself.
 	own bool
-	// known is set when the certificate was the kubelet's.
-	known atomic.Bool
+	// known is set when the certificate was the kubelet's, asked when a request
+	// has come.
+	known, asked atomic.Bool
+}
+
+type connKey struct{}
+
+// withConn is for http.Server.ConnContext: a request's context has its
+// connection.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	if t, ok := c.(*tls.Conn); ok {
+		if c, ok := t.NetConn().(*conn); ok {
+			return context.WithValue(ctx, connKey{}, c)
+		}
+	}
+	return ctx
+}
+
+// connOf is the connection of a request; nil if it came in another way.
+func connOf(ctx context.Context) *conn {
+	c, _ := ctx.Value(connKey{}).(*conn)
+	return c
 }
 
 // Close forgets the connection as well.

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -27,11 +28,11 @@ const (
 	// handshakeTime bounds a TLS handshake, and the head of an HTTP/1 request.
 	handshakeTime = 10 * time.Second
 	idleTime      = 3 * time.Minute
-	// At the end, connections that were just made get drainTime for their first
-	// request, and requests stopTime to end. Watches never end by themselves;
-	// the kubelet resumes them.
-	drainTime = 200 * time.Millisecond
-	stopTime  = 300 * time.Millisecond
+	// At the end, connections that were just made get drainTime at most for their
+	// first request, which is long for a node that is not busy, and all requests
+	// stopTime to end. Watches never end by themselves; the kubelet resumes them.
+	drainTime = time.Second
+	stopTime  = 500 * time.Millisecond
 )
 
 // Options are what a Front is made of.
@@ -51,6 +52,8 @@ type Options struct {
 	Log        *slog.Logger
 
 	pings pings
+	// drain and stop are drainTime and stopTime if zero.
+	drain, stop time.Duration
 }
 
 // pings find a peer that is gone without a word.
@@ -98,7 +101,7 @@ func New(o Options) *Front {
 		ReadHeaderTimeout: handshakeTime,
 		IdleTimeout:       idleTime,
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-		ConnContext:       markOwn,
+		ConnContext:       withConn,
 		ConnState:         know,
 		HTTP2:             o.pings.config(streams),
 	}
@@ -151,8 +154,10 @@ func (f *Front) Run(ctx context.Context) error {
 // would close connections whose first request is on its way.
 func (f *Front) stop() {
 	f.draining.Store(true)
-	time.Sleep(drainTime)
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	for end := time.Now().Add(cmp.Or(f.options.drain, drainTime)); f.expects() && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(f.options.stop, stopTime))
 	defer cancel()
 	_ = f.server.Shutdown(ctx)
 	_ = f.server.Close()
@@ -160,6 +165,18 @@ func (f *Front) stop() {
 	f.stopped = true
 	f.mu.Unlock()
 	f.cut(func(net.Conn) bool { return true })
+}
+
+// expects tells whether there is a connection on which no request has come yet.
+func (f *Front) expects() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.open {
+		if c, ok := c.(*conn); ok && !c.asked.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // serve is the one place where a request's way is chosen.
@@ -175,6 +192,9 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}()
+	if c := connOf(r.Context()); c != nil {
+		c.asked.Store(true)
+	}
 	if f.draining.Load() {
 		w.Header().Set("Connection", "close") // over HTTP/2 a GOAWAY, and no header
 	}

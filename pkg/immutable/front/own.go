@@ -108,18 +108,10 @@ func bindLoopback(fd int) (int, error) {
 	}
 }
 
-type ownKey struct{}
-
-func markOwn(ctx context.Context, c net.Conn) context.Context {
-	if t, ok := c.(*tls.Conn); ok {
-		if c, ok := t.NetConn().(*conn); ok && c.own {
-			return context.WithValue(ctx, ownKey{}, true)
-		}
-	}
-	return ctx
+func isOwn(ctx context.Context) bool {
+	c := connOf(ctx)
+	return c != nil && c.own
 }
-
-func isOwn(ctx context.Context) bool { return ctx.Value(ownKey{}) != nil }
 
 // Knock goes the way of the kubelet as far as it lies in the proxy: through the
 // port, TLS with the kubelet's certificate, and HTTP; in a bypass through the

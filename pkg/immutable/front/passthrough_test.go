@@ -190,7 +190,7 @@ func TestAClientThatGoesEndsItsRequestAtTheAPIServer(t *testing.T) {
 	cancel()
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(bound):
 		t.Error("the request goes on")
 	}
 }
@@ -335,6 +335,8 @@ func TestMoreStreamsThanAConnectionTakesGetMoreConnections(t *testing.T) {
 	})
 	client := s.client(s.kubelet)
 	var all sync.WaitGroup
+	defer all.Wait()
+	defer close(release)
 	for range 55 {
 		all.Go(func() {
 			if _, err := s.get(client, "/"); err != nil {
@@ -346,8 +348,6 @@ func TestMoreStreamsThanAConnectionTakesGetMoreConnections(t *testing.T) {
 	if n := s.conns.Load(); n < 6 {
 		t.Errorf("%d connections", n)
 	}
-	close(release)
-	all.Wait()
 }
 
 // An API server that balances its clients asks them now and then to connect

@@ -22,6 +22,10 @@ import (
 
 const serverName = "api-int.example.org"
 
+// bound is the longest that a busy machine may take over what is to happen at
+// once; requests last longer, so that none ends by itself meanwhile.
+const bound = time.Minute
+
 // scene is an API server, a node and a proxy between them.
 type scene struct {
 	testing.TB
@@ -48,6 +52,8 @@ type arrangement struct {
 	// streams is the API server's limit for each connection.
 	streams int
 	pings   pings
+	// ends is how long connections and requests get at the end; 0 for usual.
+	ends time.Duration
 }
 
 func stage(tb testing.TB, a arrangement) *scene {
@@ -101,7 +107,7 @@ func (s *scene) serve(l net.Listener, a arrangement) (*Front, func()) {
 	s.Helper()
 	log := slog.New(slog.DiscardHandler)
 	f := New(Options{Listener: l, Certificate: s.local.GetCertificate, Pin: s.pin, Guard: a.guard, PassThrough: NewPassThrough(s.upstream, log),
-		Dial: s.upstream.Dial, MaxStreams: 100, Log: log, pings: a.pings})
+		Dial: s.upstream.Dial, MaxStreams: 100, Log: log, pings: a.pings, drain: a.ends, stop: a.ends})
 	ctx, cancel := context.WithCancel(context.Background())
 	var ended sync.WaitGroup
 	ended.Go(func() {
@@ -132,7 +138,7 @@ func (s *scene) client(with ...pkitest.Pair) *http.Client {
 	}
 	t := &http.Transport{TLSClientConfig: c, ForceAttemptHTTP2: true, DisableCompression: true}
 	s.Cleanup(t.CloseIdleConnections)
-	return &http.Client{Transport: t, Timeout: 20 * time.Second}
+	return &http.Client{Transport: t, Timeout: 2 * bound}
 }
 
 // get asks for a path at an address and returns the body.
@@ -156,7 +162,7 @@ func (s *scene) wants(c *http.Client, path, want string) {
 // until waits for a condition.
 func (s *scene) until(what string, is func() bool) {
 	s.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(bound)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !is() {
