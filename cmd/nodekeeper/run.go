@@ -69,7 +69,7 @@ func (w *wired) runAgent(ctx context.Context, o agent.Options) error {
 	}
 	defer a.Close()
 	w.restore(o.Logger)
-	name := w.observer.Settings.Settings().NodeName
+	name := w.settings().NodeName
 	out := newOutside(o)
 	defer out.start(ctx, a)()
 	if o.Config.Logs.Enabled {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/node/cri"
+	"github.com/nodekeeper/nodekeeper/pkg/node/journal"
 	"github.com/nodekeeper/nodekeeper/pkg/node/kubelet"
 	"github.com/nodekeeper/nodekeeper/pkg/node/manifest"
 	"github.com/nodekeeper/nodekeeper/pkg/node/process"
@@ -23,28 +25,34 @@ type wired struct {
 	close    func()
 }
 
+var _ node.ManifestRules = (*manifest.Reader)(nil)
+
 // wire connects the adapters. Nothing is opened before the first look.
 func wire(cfg config.Configuration, clock node.Clock, log *slog.Logger) *wired {
 	runtime := cri.New(cfg.Runtime.Socket, log)
 	units := unit.New(log)
 	client := kubelet.New(cfg.Kubelet, log)
+	reader := cri.NewReader(runtime, cri.Options{
+		Host: process.ThisHost(), Clock: clock, Unit: cfg.Runtime.Unit,
+		Monitor: cfg.Runtime.Monitor, OCIRuntimes: cfg.Runtime.OCIRuntimes, Programs: cfg.Restart.Busy.Programs, Log: log,
+	})
 	observer := &node.Observer{
-		Clock:     clock,
-		Settings:  kubelet.NewSettingsReader(cfg.Kubelet),
-		Manifests: manifest.NewReader(),
-		Runtime: cri.NewReader(runtime, cri.Options{
-			Host: process.ThisHost(), Clock: clock, Unit: cfg.Runtime.Unit,
-			Monitor: cfg.Runtime.Monitor, OCIRuntimes: cfg.Runtime.OCIRuntimes, Programs: cfg.Restart.Busy.Programs, Log: log,
-		}),
+		Clock:       clock,
+		Identity:    kubelet.NewIdentity(cfg.Kubelet, process.ThisHost(), clock, log),
+		Manifests:   manifest.NewReader(),
+		Runtime:     reader,
 		Kubelet:     client,
 		Units:       units,
+		Journal:     journal.New(),
+		Images:      reader,
 		KubeletUnit: cfg.Kubelet.Unit,
 		RuntimeUnit: cfg.Runtime.Unit,
 		BusyUnits:   cfg.Restart.Busy.Units,
 		Paused: func(now node.Instant) string {
 			return pause.Active(cfg.Directories.State, clock.BootID(), now)
 		},
-		Timeout: cfg.LookTimeout.Duration,
+		Timeout:  cfg.LookTimeout.Duration,
+		Interval: cfg.Interval.Duration,
 	}
 	executor := remedy.New(remedy.Dependencies{
 		Look: observer.Look, Runtime: runtime, Units: units,
@@ -62,9 +70,15 @@ func wire(cfg config.Configuration, clock node.Clock, log *slog.Logger) *wired {
 	}}
 }
 
+// settings are the kubelet's, before the first look. Nobody may be looking.
+func (w *wired) settings() node.Settings {
+	_, settings := w.observer.Identity.Identify(context.Background(), node.Unit{})
+	return settings
+}
+
 // restore puts back manifests that an interrupted act left hidden.
 func (w *wired) restore(log *slog.Logger) {
-	dir := w.observer.Settings.Settings().StaticPodPath
+	dir := w.settings().StaticPodPath
 	if dir == "" {
 		return
 	}

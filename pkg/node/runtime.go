@@ -8,6 +8,18 @@ type Runtime struct {
 	// nothing; Calls, MonitorsInUnit and Programs are filled
 	// all the same.
 	Err error
+	// Silent is how long the runtime has let a probe of its own wait, which any
+	// answer ends, also a refusal. Nothing listening on the socket counts as
+	// silence. 0 while it answers, and where something of our own (no
+	// permission, a list that is too large) explains the Err.
+	Silent time.Duration
+	// Network tells whether CRI calls the pod network ready; NetworkDetail is
+	// its reason where it does not.
+	Network       Answer
+	NetworkDetail string
+	// Images tells of images of manifests, by the name in the manifest, whether
+	// the runtime has them. Only those of containers that do not run are asked.
+	Images map[string]Answer
 	// Name and Version are CRI's own, for example "cri-o" and "1.34.0".
 	Name, Version string
 	// Unit is the state of the runtime's service.
@@ -18,7 +30,9 @@ type Runtime struct {
 	MonitorsInUnit bool
 	// Sandboxes are all pod sandboxes of the node, static pods or not.
 	Sandboxes []Sandbox
-	// Calls are OCI runtime processes (create, start, ...) in flight.
+	// Calls are OCI runtime processes (create, start, ...) in flight that the
+	// runtime or one of its container monitors has started; those of others (a
+	// build in a pod, a unit that runs runc) are not among them.
 	Calls []RuntimeCall
 	// Programs are those programs to look out for that run just now.
 	Programs []string
@@ -50,6 +64,9 @@ type Sandbox struct {
 	CreatedAt   time.Time
 	Labels      map[string]string
 	Annotations map[string]string
+	// Process is the sandbox's own ("infra") process; the zero value where there
+	// is none, or where the runtime does not tell.
+	Process Process
 	// Containers are all records, also dead ones, ordered by name and then by
 	// attempt, newest first.
 	Containers []Container
@@ -101,8 +118,9 @@ type Container struct {
 	StatusUnknown bool
 	// LogPath is the log file on the node.
 	LogPath string
-	// Grace is the pod's termination grace period as the kubelet wrote it on
-	// the container; negative if it is not there.
+	// Grace is how long the kubelet lets the container end: the larger of the
+	// pod's terminationGracePeriodSeconds and deletionGracePeriodSeconds, as the
+	// kubelet wrote them on the container; negative if neither is there.
 	Grace time.Duration
 	// Process is what is behind a running container; the zero value for others.
 	Process Process

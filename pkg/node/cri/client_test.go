@@ -3,9 +3,8 @@ package cri_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,21 +99,11 @@ func TestRuntimeThatComesLaterIsSeen(t *testing.T) {
 }
 
 func TestSocketsThatNobodyServesAreToldApart(t *testing.T) {
-	dir, err := os.MkdirTemp("", "cri")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "crio.sock")
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket})
-	if err != nil {
-		t.Fatal(err)
-	}
+	socket, listener := stalled(t)
 	listener.SetUnlinkOnClose(false)
 	c := newClient(t, socket)
 
-	// A stopped runtime: the kernel takes the connection, nobody reads it.
-	_, err = c.List(within(t, 10*time.Second))
+	_, err := c.List(within(t, 100*time.Millisecond))
 	if err == nil || !strings.Contains(err.Error(), "takes connections, but did not answer") {
 		t.Errorf("stopped: %v", err)
 	}
@@ -122,6 +111,24 @@ func TestSocketsThatNobodyServesAreToldApart(t *testing.T) {
 	_, err = c.List(within(t, 10*time.Second))
 	if err == nil || !strings.Contains(err.Error(), "nobody listens on CRI socket "+socket) {
 		t.Errorf("ended: %v", err)
+	}
+}
+
+func TestListThatIsTooLargeIsOurOwnTrouble(t *testing.T) {
+	runtime := critest.Start(t)
+	// Larger than the kubelet reads, and then larger than we do.
+	for i, large := range []bool{false, true} {
+		for n := range 10 {
+			id := critest.ID(fmt.Sprint(i, n))
+			runtime.AddSandbox(critest.Sandbox{ID: id, Annotations: map[string]string{"notes": strings.Repeat("x", 2<<20)}})
+		}
+		_, err := newClient(t, runtime.Socket()).List(within(t, 20*time.Second))
+		if large != (err != nil) {
+			t.Fatalf("%d MiB: %v", (i+1)*20, err)
+		}
+		if large && !strings.Contains(err.Error(), "too large (we read up to 32 MiB); the runtime is not at fault") {
+			t.Errorf("error %v does not say whose trouble it is", err)
+		}
 	}
 }
 

@@ -9,8 +9,12 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/node/process"
 )
 
-// versionAge is how long a runtime's version is believed without asking again.
-const versionAge = 5 * time.Minute
+const (
+	// versionAge is how long a runtime's version is believed without asking again.
+	versionAge = 5 * time.Minute
+	// smallTimeout bounds the small questions beside the lists.
+	smallTimeout = 2 * time.Second
+)
 
 // Options say what a Reader needs besides the connection.
 type Options struct {
@@ -41,8 +45,10 @@ type Reader struct {
 	scanner   process.Scanner
 
 	name, version string
-	// versionAt is the boot time of the last answer; 0 for none.
-	versionAt time.Duration
+	// versionAt and networkAt are the boot times of the last answer, and of the
+	// last that called the network ready; 0 for none.
+	versionAt, networkAt time.Duration
+	images               map[string]image
 }
 
 var _ node.RuntimeReader = (*Reader)(nil)
@@ -71,7 +77,7 @@ func NewReader(client *Client, o Options) *Reader {
 }
 
 // Runtime looks once. Monitors and OCI calls are also there when CRI does not
-// answer. Unit is left empty.
+// answer. Unit and Images are left empty.
 //
 // Only the two list calls can make a look fail. A record whose status could
 // not be had keeps its state from the list, with zero times; one that is
@@ -86,26 +92,37 @@ func (r *Reader) Runtime(ctx context.Context) node.Runtime {
 	list, err := r.client.List(ctx)
 	if err != nil {
 		// What answers next may be another version.
-		r.versionAt = 0
+		r.versionAt, r.networkAt = 0, 0
 		runtime.Err = err
+		runtime.Silent = r.client.silence.unanswered(r.clock.Now().Boot)
 		return runtime
 	}
+	r.client.silence.answered()
 	sandboxes, orphans := join(list)
 	if orphans > 0 {
 		r.log.Debug("containers without a sandbox left out", "containers", orphans)
 	}
 	pids := r.statuses.fill(ctx, sandboxes)
 	r.behind(sandboxes, pids)
+	ctx, cancel := context.WithTimeout(ctx, smallTimeout)
+	defer cancel()
 	r.askVersion(ctx)
+	runtime.Network, runtime.NetworkDetail = r.network(ctx)
 	runtime.Name, runtime.Version = r.name, r.version
 	runtime.Sandboxes = sandboxes
 	return runtime
 }
 
-// behind fills in the processes of running containers whose PID is known.
+// behind fills in the processes of running containers and ready sandboxes whose
+// PID is known. A sandbox's process has the sandbox's ID in the name of its
+// cgroup. It has no start time to be compared with: CRI tells when the sandbox
+// was begun, and its network may take minutes.
 func (r *Reader) behind(sandboxes []node.Sandbox, pids map[string]int) {
 	var subjects []process.Subject
 	for _, s := range sandboxes {
+		if pid := pids[s.ID]; pid > 0 {
+			subjects = append(subjects, process.Subject{ID: s.ID, SandboxID: s.ID, PodUID: s.UID, PID: pid})
+		}
 		for _, c := range s.Containers {
 			if pid := pids[c.ID]; c.State == node.ContainerRunning && pid > 0 {
 				subjects = append(subjects, process.Subject{
@@ -116,6 +133,7 @@ func (r *Reader) behind(sandboxes []node.Sandbox, pids map[string]int) {
 	}
 	processes := r.processes.Look(subjects)
 	for i := range sandboxes {
+		sandboxes[i].Process = processes[sandboxes[i].ID]
 		for j := range sandboxes[i].Containers {
 			c := &sandboxes[i].Containers[j]
 			c.Process = processes[c.ID]

@@ -132,7 +132,8 @@ func TestSteadyLookCostsTwoCalls(t *testing.T) {
 		r.runtime.AddContainer(critest.Container{ID: critest.ID(pod + "/old"), SandboxID: pod, Name: "main", State: node.ContainerExited})
 	}
 	r.look(t)
-	if got, want := r.runtime.AllCalls(), 2+1+330; got != want {
+	// Lists, version, network, 330 containers, 110 sandboxes of static pods.
+	if got, want := r.runtime.AllCalls(), 2+1+1+330+110; got != want {
 		t.Errorf("the first look cost %d calls, want %d", got, want)
 	}
 	before := r.runtime.AllCalls()
@@ -140,8 +141,9 @@ func TestSteadyLookCostsTwoCalls(t *testing.T) {
 		r.clock.pass(5 * time.Second)
 		r.look(t)
 	}
-	if got := r.runtime.AllCalls() - before; got != 6 {
-		t.Errorf("three looks cost %d calls, want 6", got)
+	// And the network once.
+	if got := r.runtime.AllCalls() - before; got != 7 {
+		t.Errorf("three looks cost %d calls, want 7", got)
 	}
 }
 
@@ -229,7 +231,7 @@ func TestLookWithoutARuntimeStillTellsOfCalls(t *testing.T) {
 	r := newRig(t)
 	r.pod("app", "main")
 	r.look(t)
-	r.host.Add(processtest.Process{PID: 9, Comm: "runc", Argv: []string{"runc", "start", critest.ID("x")}, Started: 30 * time.Minute})
+	r.host.Add(processtest.Process{PID: 9, Comm: "runc", Argv: []string{"runc", "create", critest.ID("x")}, Parent: 10, Started: 30 * time.Minute})
 	r.host.Add(processtest.Process{PID: 10, Comm: "conmon", Cgroup: "/system.slice/crio.service"})
 	r.runtime.Down()
 	got := r.reader.Runtime(within(t, 5*time.Second))
@@ -256,6 +258,46 @@ func TestLookEndsWithItsContextWhenCRIHangs(t *testing.T) {
 	eventually(t, "the call is under way", func() bool { return r.runtime.Calls("ListPodSandbox") == 1 })
 	cancel()
 	if got := <-answer; got.Err == nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	r := newRig(t)
+	const trouble = "No CNI configuration file in /etc/cni/net.d/"
+	steps := []struct {
+		name    string
+		prepare func()
+		after   time.Duration
+		want    node.Answer
+		detail  string
+	}{
+		{"ready", func() {}, 0, node.Yes, ""},
+		{"away, and not asked again yet", func() { r.runtime.SetNetwork(trouble) }, 9 * time.Second, node.Yes, ""},
+		{"away", func() {}, time.Second, node.No, trouble},
+		{"back, and seen at once", func() { r.runtime.SetNetwork("") }, 0, node.Yes, ""},
+		{"no answer", func() { r.runtime.Fail("Status", "", errors.New("no")) }, 10 * time.Second, node.Unknown, ""},
+		{"an answer again", func() { r.runtime.Fail("Status", "", nil) }, 0, node.Yes, ""},
+	}
+	for _, step := range steps {
+		step.prepare()
+		r.clock.pass(step.after)
+		if got := r.look(t); got.Network != step.want || got.NetworkDetail != step.detail {
+			t.Errorf("%s: %v %q, want %v", step.name, got.Network, got.NetworkDetail, step.want)
+		}
+	}
+
+	r.runtime.Down()
+	if got := r.reader.Runtime(within(t, 5*time.Second)); got.Network != node.Unknown {
+		t.Errorf("without a runtime: %v", got.Network)
+	}
+}
+
+func TestSlowNetworkQuestionDoesNotHoldUpTheLook(t *testing.T) {
+	r := newRig(t)
+	r.runtime.Hold("Status", "")
+	got := r.reader.Runtime(within(t, 300*time.Millisecond))
+	if got.Err != nil || got.Network != node.Unknown {
 		t.Errorf("%+v", got)
 	}
 }

@@ -21,6 +21,7 @@ const (
 
 	annotationRestartCount = "io.kubernetes.container.restartCount"
 	annotationGrace        = "io.kubernetes.pod.terminationGracePeriod"
+	annotationDeletion     = "io.kubernetes.pod.deletionGracePeriod"
 	annotationSource       = "kubernetes.io/config.source"
 	// annotationApplied holds a whole manifest again, for kubectl alone.
 	annotationApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -85,7 +86,7 @@ func container(c *runtimeapi.Container) node.Container {
 		Attempt:   attempt(c),
 		State:     containerState(c.GetState()),
 		CreatedAt: wallTime(c.GetCreatedAt()),
-		Grace:     grace(c.GetAnnotations()),
+		Grace:     max(seconds(c.GetAnnotations()[annotationGrace]), seconds(c.GetAnnotations()[annotationDeletion])),
 	}
 }
 
@@ -101,13 +102,16 @@ func attempt(c *runtimeapi.Container) uint32 {
 	return uint32(n)
 }
 
-// grace reads whole seconds; what is absent or no number is noGrace.
-func grace(annotations map[string]string) time.Duration {
-	seconds, err := strconv.ParseInt(annotations[annotationGrace], 10, 32)
-	if err != nil || seconds < 0 {
+// seconds reads whole seconds; what is absent or no number is noGrace.
+func seconds(text string) time.Duration {
+	if text == "" {
 		return noGrace
 	}
-	return time.Duration(seconds) * time.Second
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return noGrace
+	}
+	return time.Duration(n) * time.Second
 }
 
 func newestSandboxFirst(a, b node.Sandbox) int {

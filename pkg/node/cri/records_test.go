@@ -59,6 +59,14 @@ func TestWhatTheKubeletWroteIsRead(t *testing.T) {
 		ID: "e", SandboxID: "s", Name: "restored", Grace: -1,
 		Annotations: map[string]string{"io.kubernetes.container.restartCount": "4", "io.kubernetes.pod.terminationGracePeriod": "x"},
 	})
+	r.runtime.AddContainer(critest.Container{
+		ID: "f", SandboxID: "s", Name: "longer", Grace: 30,
+		Annotations: map[string]string{"io.kubernetes.pod.deletionGracePeriod": "65"},
+	})
+	r.runtime.AddContainer(critest.Container{
+		ID: "g", SandboxID: "s", Name: "only", Grace: -1,
+		Annotations: map[string]string{"io.kubernetes.pod.deletionGracePeriod": "65"},
+	})
 	s := r.look(t).Sandboxes[0]
 	if s.Source != "http" || !s.Static() || s.Labels["revision"] != "7" || s.Annotations["kubernetes.io/config.hash"] != "u" {
 		t.Errorf("sandbox %+v", s)
@@ -66,7 +74,7 @@ func TestWhatTheKubeletWroteIsRead(t *testing.T) {
 	if _, there := s.Annotations["kubectl.kubernetes.io/last-applied-configuration"]; there {
 		t.Error("the manifest's copy was kept")
 	}
-	for name, want := range map[string]time.Duration{"with": 0, "without": -time.Second, "restored": -time.Second} {
+	for name, want := range map[string]time.Duration{"with": 0, "without": -time.Second, "restored": -time.Second, "longer": 65 * time.Second, "only": 65 * time.Second} {
 		if c, _ := s.Newest(name); c.Grace != want {
 			t.Errorf("%s: grace %v, want %v", name, c.Grace, want)
 		}

@@ -52,10 +52,30 @@ func (c *Client) Status(ctx context.Context, id string) (Status, error) {
 	}, nil
 }
 
+// SandboxStatus asks for a sandbox's own process. Its state is running as long as
+// the runtime calls the sandbox ready. The PID is 0 where there is no such
+// process: CRI-O starts none unless the pod shares one PID namespace
+// (drop_infra_ctr; server/sandbox_status.go createSandboxInfo, v1.34).
+func (c *Client) SandboxStatus(ctx context.Context, id string) (Status, error) {
+	api, err := c.service(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	answer, err := api.PodSandboxStatus(ctx, &runtimeapi.PodSandboxStatusRequest{PodSandboxId: id, Verbose: true})
+	if err != nil {
+		return Status{}, c.explain("ask for the status of sandbox "+id, err)
+	}
+	s := Status{State: node.ContainerExited, PID: infoPID(answer.GetInfo())}
+	if answer.GetStatus().GetState() == runtimeapi.PodSandboxState_SANDBOX_READY {
+		s.State = node.ContainerRunning
+	}
+	return s, nil
+}
+
 // infoPID finds the PID in the verbose part of a status. CRI-O (server/
 // container_status.go containerInfo) and containerd (internal/cri/server
 // container_status.go, ContainerInfo) both put a JSON object with "pid" under
-// the key "info"; older runtimes had a key "pid" of its own.
+// the key "info", of a sandbox too; older runtimes had a key "pid" of its own.
 func infoPID(info map[string]string) int {
 	var object struct {
 		PID int `json:"pid"`

@@ -28,9 +28,9 @@ const (
 	retryMax   = 5 * time.Minute
 )
 
-// statuses remembers what the list does not tell of a container. An exited
-// record does not change any more, and a running one keeps PID and start time
-// until it exits: each is asked for once.
+// statuses remembers what the list does not tell of a container, and of a
+// sandbox. An exited record does not change any more, and a running one keeps
+// PID and start time until it exits: each is asked for once.
 type statuses struct {
 	client *Client
 	clock  node.Clock
@@ -52,9 +52,11 @@ type statusEntry struct {
 
 // question is one record whose status is wanted.
 type question struct {
-	id    string
-	state node.ContainerState
-	entry *statusEntry
+	id string
+	// sandbox: it is a sandbox. One that is ready counts as running.
+	sandbox bool
+	state   node.ContainerState
+	entry   *statusEntry
 	// answer and err are written by one worker, and read when all have ended.
 	asked  bool
 	answer Status
@@ -67,11 +69,15 @@ func newStatuses(client *Client, clock node.Clock, log *slog.Logger) *statuses {
 
 // fill completes the records of all containers, as far as their statuses are
 // known or can be had within the budget, and returns the PIDs of the running
-// ones. Records that are no longer listed are forgotten.
+// ones, and of ready sandboxes of static pods. Records that are no longer listed
+// are forgotten.
 func (s *statuses) fill(ctx context.Context, sandboxes []node.Sandbox) map[string]int {
 	s.ask(ctx, s.questions(sandboxes))
 	pids := map[string]int{}
 	for i := range sandboxes {
+		if e := s.known[sandboxes[i].ID]; e != nil && e.status.PID > 0 {
+			pids[sandboxes[i].ID] = e.status.PID
+		}
 		for j := range sandboxes[i].Containers {
 			c := &sandboxes[i].Containers[j]
 			e := s.known[c.ID]
@@ -93,24 +99,33 @@ func (s *statuses) fill(ctx context.Context, sandboxes []node.Sandbox) map[strin
 }
 
 // questions forgets what is gone and returns what is to be asked, the running
-// containers first, then the dead ones by attempt, newest first: where the
-// budget ends, the old ones wait.
+// containers first, then the sandboxes, then the dead containers by attempt,
+// newest first: where the budget ends, the old ones wait. Sandboxes are asked
+// for as long as they are ready, and of static pods: no other is judged.
 func (s *statuses) questions(sandboxes []node.Sandbox) []*question {
 	now := s.clock.Now().Boot
 	listed := make(map[string]*statusEntry, len(s.known))
-	var running, exited [][]*question
+	var running, ready, exited [][]*question
+	entry := func(id string) *statusEntry {
+		e := s.known[id]
+		if e == nil {
+			e = &statusEntry{}
+		}
+		listed[id] = e
+		return e
+	}
 	for _, sandbox := range sandboxes {
+		if sandbox.Ready && sandbox.Static() {
+			if e := entry(sandbox.ID); e.wanted(node.ContainerRunning, now) {
+				ready = put(ready, e.failures, &question{id: sandbox.ID, sandbox: true, state: node.ContainerRunning, entry: e})
+			}
+		}
 		rank, name := 0, ""
 		for _, c := range sandbox.Containers {
 			if c.Name != name {
 				rank, name = 0, c.Name
 			}
-			e := s.known[c.ID]
-			if e == nil {
-				e = &statusEntry{}
-			}
-			listed[c.ID] = e
-			if e.wanted(c.State, now) {
+			if e := entry(c.ID); e.wanted(c.State, now) {
 				q := &question{id: c.ID, state: c.State, entry: e}
 				if c.State == node.ContainerRunning {
 					running = put(running, e.failures, q)
@@ -122,7 +137,7 @@ func (s *statuses) questions(sandboxes []node.Sandbox) []*question {
 		}
 	}
 	s.known = listed
-	return slices.Concat(slices.Concat(running...), slices.Concat(exited...))
+	return slices.Concat(slices.Concat(running...), slices.Concat(ready...), slices.Concat(exited...))
 }
 
 // put appends to the list of a rank.
@@ -190,6 +205,10 @@ func (s *statuses) askOne(ctx context.Context, q *question) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	q.asked = true
+	if q.sandbox {
+		q.answer, q.err = s.client.SandboxStatus(ctx, q.id)
+		return
+	}
 	q.answer, q.err = s.client.Status(ctx, q.id)
 }
 
@@ -200,12 +219,12 @@ func (s *statuses) store(q *question) {
 		// Not reached, or removed since the list: the next list tells.
 	case q.err != nil:
 		q.entry.failed(q.state, s.clock.Now().Boot)
-		s.log.Debug("no status of a container", "containerID", q.id, "failures", q.entry.failures, "error", q.err)
+		s.log.Debug("no status of a container or sandbox", "id", q.id, "failures", q.entry.failures, "error", q.err)
 	case q.answer.State != q.state:
 		// It changed since the list, which the next one will show. The log
 		// path is good all the same.
 		q.entry.status.LogPath = q.answer.LogPath
-	case q.state == node.ContainerRunning && q.answer.PID == 0:
+	case q.state == node.ContainerRunning && q.answer.PID == 0 && !q.sandbox:
 		q.entry.failed(q.state, s.clock.Now().Boot)
 		s.log.Debug("the runtime does not tell the PID of a container", "containerID", q.id)
 	default:

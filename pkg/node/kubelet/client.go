@@ -12,7 +12,6 @@ import (
 // Client reads the kubelet's health and its view of its pods. It implements
 // [node.KubeletReader] and may be used by several goroutines at once.
 type Client struct {
-	healthz *healthz
 	podsAPI *podsAPI
 	pods    *podsEndpoint
 
@@ -29,22 +28,23 @@ var _ node.KubeletReader = (*Client)(nil)
 // The caller closes the client.
 func New(cfg config.Kubelet, log *slog.Logger) *Client {
 	return &Client{
-		healthz: newHealthz(cfg.HealthzURL),
 		podsAPI: newPodsAPI(cfg.PodsAPISocket),
 		pods:    newPodsEndpoint(cfg.PodsURL, cfg.ClientCertificate, cfg.ClientKey, log),
 		log:     log,
 	}
 }
 
-// Kubelet asks for health and view side by side. It returns when both have
-// answered, or soon after ctx has ended. The Unit is left empty.
-func (c *Client) Kubelet(ctx context.Context) node.Kubelet {
+// Kubelet asks for health, where there is an address, and view side by side. It
+// returns when both have answered, or soon after ctx has ended.
+func (c *Client) Kubelet(ctx context.Context, healthzURL string) node.Kubelet {
 	var k node.Kubelet
 	var both sync.WaitGroup
-	both.Go(func() {
-		k.HealthErr = c.healthz.ping(ctx)
-		k.Healthy = k.HealthErr == nil
-	})
+	if healthzURL != "" {
+		both.Go(func() {
+			k.HealthErr = newHealthz(healthzURL).ping(ctx)
+			k.Healthy = k.HealthErr == nil
+		})
+	}
 	both.Go(func() { k.View = c.view(ctx) })
 	both.Wait()
 	c.note(k.View)

@@ -19,7 +19,7 @@ func TestHealthzIsOkOn200Only(t *testing.T) {
 			w.WriteHeader(code)
 			io.WriteString(w, "[-]syncloop failed\nmore")
 		}))
-		k := newClient(t, config.Kubelet{HealthzURL: server.URL}).Kubelet(within(t, 10*time.Second))
+		k := newClient(t, config.Kubelet{}).Kubelet(within(t, 10*time.Second), server.URL)
 		server.Close()
 		if k.Healthy != healthy || (k.HealthErr == nil) != healthy {
 			t.Errorf("%d: healthy %v, error %v", code, k.Healthy, k.HealthErr)
@@ -44,7 +44,8 @@ func TestAKubeletThatIsNotThereIsNotHealthy(t *testing.T) {
 	if err := newHealthz(server.URL).ping(within(t, 10*time.Second)); err == nil {
 		t.Error("no error")
 	}
-	if err := newHealthz("").ping(within(t, 10*time.Second)); err == nil {
-		t.Error("no error without a URL")
+	k := newClient(t, config.Kubelet{}).Kubelet(within(t, 10*time.Second), "")
+	if k.Healthy || k.HealthErr != nil {
+		t.Errorf("without an address: healthy %v, error %v", k.Healthy, k.HealthErr)
 	}
 }

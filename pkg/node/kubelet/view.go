@@ -31,6 +31,7 @@ func (c *Client) view(ctx context.Context) node.View {
 	pods, podsErr := c.pods.list(second)
 	if podsErr != nil {
 		v.Source, v.Err = node.ViewNone, join(apiErr, podsErr)
+		v.Answered = errors.Is(podsErr, ErrUnauthorized) || errors.Is(podsErr, ErrForbidden)
 		return v
 	}
 	v.Source, v.Pods = node.ViewPods, pods

@@ -103,12 +103,11 @@ func TestAStoppedKubelet(t *testing.T) {
 	c := newClient(t, config.Kubelet{
 		PodsAPISocket: stopped(t, "unix", newSocket(t)),
 		PodsURL:       "https://" + port + "/pods",
-		HealthzURL:    "http://" + port + "/healthz",
 	})
 	look := func() {
 		const limit = 100 * time.Millisecond
 		began := time.Now()
-		k := c.Kubelet(within(t, limit))
+		k := c.Kubelet(within(t, limit), "http://"+port+"/healthz")
 		if took := time.Since(began); took > limit+2*time.Second {
 			t.Errorf("a look took %s, its context ended after %s", took, limit)
 		}

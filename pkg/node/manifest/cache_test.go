@@ -112,3 +112,40 @@ func TestADirectoryIsNotTakenForAnother(t *testing.T) {
 		t.Error("a file of the other directory is still remembered")
 	}
 }
+
+func TestAnotherKubeletIsAnotherJudge(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", specOf("serviceAccountName: s"))
+	r := later(NewReader())
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, "doubt"},
+		{func() { r.For("1.33.1") }, "taken"},
+		{func() { r.For("1.34.1") }, "doubt"},
+		{func() { r.Gates(nil, true) }, "refused"},
+		{func() { r.Gates(map[string]bool{"PreventStaticPodAPIReferences": false}, true) }, "taken"},
+		{func() { r.For("1.37.2") }, "refused"},
+		{func() { r.For("") }, "doubt"},
+	} {
+		step.do()
+		for range 2 {
+			if got := outcome(r.Read(dir, "n")); got != step.want {
+				t.Fatalf("%s, want %s", got, step.want)
+			}
+		}
+	}
+}
+
+func TestTheSameKubeletKeepsWhatIsKnown(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.yaml", manifestOf("a", "", "1"))
+	r := later(readerFor("1.33.1"))
+	first := onlyPod(t, r.Read(dir, "n"))
+	r.For("1.33.7")
+	r.Gates(map[string]bool{}, true)
+	if second := onlyPod(t, r.Read(dir, "n")); second.Pod != first.Pod {
+		t.Error("the file was parsed again")
+	}
+}

@@ -16,7 +16,8 @@ import (
 // JSON, all else is YAML, of which only the first document counts. Field names
 // are case-sensitive, unknown fields are ignored, and of a repeated field the
 // last one stands. The only kind is a v1 Pod; a PodList is refused (the kubelet
-// accepts that from a URL, not from a file).
+// accepts that from a URL, not from a file). With an error, the pod may be there
+// in part, which is enough to name it.
 //
 // Mirrors kubelet pkg/kubelet/config/common.go tryDecodeSinglePod, v1.37,
 // without the scheme: its registry of all API types would cost the agent more
@@ -31,7 +32,7 @@ func decode(data []byte) (*corev1.Pod, error) {
 	}
 	pod := &corev1.Pod{}
 	if err := utiljson.Unmarshal(document, pod); err != nil {
-		return nil, fmt.Errorf("not a v1 Pod: %w", err)
+		return pod, fmt.Errorf("not a v1 Pod: %w", err)
 	}
 	return pod, nil
 }

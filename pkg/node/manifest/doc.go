@@ -1,16 +1,20 @@
-// Package manifest reads the static pod directory as the kubelet reads it:
-// which files count, which pods they are, and which of two files wins.
+// Package manifest reads the static pod directory as the kubelet of this node
+// reads it: which files count, which pods they are, and which of two files wins.
 //
-//	list ──► a file a name ──► regularfile ──► decode ──► default ──► check ──► pod
-//	            (cache)        bounded, never              name, grace   what the
-//	                           blocks                      period        kubelet refuses
+//	list ──► a file a name ──► regularfile ──► decode ──► default ──► forget ──► check ──► settle
+//	            (cache)        bounded, never              content    what this   what it    one pod a
+//	                           blocks                      digest     kubelet     refuses    name and UID
+//	                                                                  ignores
 //
-// [Reader] fills [node.Intent]. A file that the kubelet would skip becomes a
-// [node.ManifestProblem]; a directory that cannot be read is Intent.Err, and
-// never an empty list: unknown is not absent.
+// [Reader] fills [node.Intent]. A file from which the kubelet runs no pod becomes
+// a [node.ManifestProblem]; a directory that cannot be read is Intent.Err, and
+// never an empty list: unknown is not absent. What only we cannot see is hidden
+// (hidden.go), not missing.
 //
-// What is mirrored is kubelet v1.37, pkg/kubelet/config: listing, decoding and
-// the checks that a hand-written manifest is likely to fail. The kubelet's full
-// validation is not: a pod listed here may still be refused there. The package
-// writes nothing and computes no UID.
+// What is mirrored is pkg/kubelet/config of kubelets 1.30 to 1.37, and of their
+// validation what a hand-written manifest is likely to fail. What differs between
+// versions, or depends on a feature gate, is in kubelet.go. The rules refuse
+// nothing that the kubelet runs, and give early words to what it refuses; what
+// they let through may still be refused there, and its journal has the last word.
+// The package writes nothing and computes no UID.
 package manifest

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/nodekeeper/nodekeeper/internal/regularfile"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
@@ -56,4 +57,41 @@ func problemsOf(intent node.Intent, kind string) (found []node.ManifestProblem) 
 		}
 	}
 	return found
+}
+
+// read returns what a manifest's text is to a reader.
+func read(t testing.TB, r *Reader, text string) (intent node.Intent) {
+	t.Helper()
+	r.nodeName = "n"
+	settle(&intent, []known{r.parsed("m.yaml", regularfile.File{Data: []byte(text)}, known{})})
+	if len(intent.Pods)+len(intent.Problems) != 1 {
+		t.Fatalf("%d pods, problems %+v", len(intent.Pods), intent.Problems)
+	}
+	return intent
+}
+
+// readerFor knows the kubelet's version, and that no gates are set.
+func readerFor(version string) *Reader {
+	r := NewReader()
+	r.For(version)
+	r.Gates(nil, true)
+	return r
+}
+
+// podOf returns a manifest of a pod with that spec, in YAML's flow style.
+func podOf(spec string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {" + spec + "}\n"
+}
+
+// specOf returns one of a pod with that in its spec beside a container.
+func specOf(spec string) string { return podOf("containers: [{name: main, image: i}], " + spec) }
+
+// volumeOf returns one of a pod with that in its only container, and a volume v.
+func volumeOf(container string) string {
+	return podOf("volumes: [{name: v}], containers: [{name: main, image: i, " + container + "}]")
+}
+
+// mainOf returns one of a pod with that in its only container.
+func mainOf(container string) string {
+	return podOf("containers: [{name: main, image: i, " + container + "}]")
 }

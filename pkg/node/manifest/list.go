@@ -27,6 +27,8 @@ func list(path string) ([]string, error) {
 	}
 	info, err := os.Stat(path)
 	switch {
+	case err != nil && unseen(path, err) != "":
+		return nil, hiddenDirectory(path, err)
 	case err != nil:
 		return nil, fmt.Errorf("look at the manifest directory: %w", err)
 	case info.Mode().IsRegular():
@@ -38,7 +40,10 @@ func list(path string) ([]string, error) {
 		return nil, fmt.Errorf("manifest directory %s: the kubelet reads the name as a pattern; use one without * ? [ and \\", path)
 	}
 	entries, err := os.ReadDir(path)
-	if err != nil {
+	switch {
+	case err != nil && unseen(path, err) != "":
+		return nil, hiddenDirectory(path, err)
+	case err != nil:
 		return nil, fmt.Errorf("list the manifest directory: %w", err)
 	}
 	paths := make([]string, 0, len(entries))
@@ -53,4 +58,9 @@ func list(path string) ([]string, error) {
 		paths = append(paths, filepath.Join(path, entry.Name()))
 	}
 	return paths, nil
+}
+
+// hiddenDirectory is not fs.ErrNotExist: it may be there for the kubelet.
+func hiddenDirectory(path string, err error) error {
+	return fmt.Errorf("manifest directory: nodekeeper cannot see %s (%v), while the kubelet may: let it read that (ProtectHome= of its unit, permissions)", unseen(path, err), bare(err))
 }

@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/nodekeeper/nodekeeper/internal/regularfile"
@@ -15,29 +17,32 @@ import (
 // part of the file into it.
 const maxCause = 300
 
-func unparsable(path string, name node.PodName, cause error) *node.ManifestProblem {
+// problem makes one line of a fault: where, what, what to do.
+func (f *fault) problem(path string, name node.PodName) *node.ManifestProblem {
 	return &node.ManifestProblem{
-		Path: path, Pod: name, Kind: node.ProblemUnparsable,
-		Message: fmt.Sprintf("%s: %s; the kubelet runs no pod from this file: mend it, or move it out of the directory",
-			oneLine(path), oneLine(cause.Error())),
+		Path: path, Pod: name, Kind: f.kind,
+		Message: oneLine(path) + ": " + oneLine(f.why) + "; " + f.advice,
 	}
 }
 
-func unreadable(path string, cause error) *node.ManifestProblem {
-	var what string
+// unreadable explains why a file could not be read.
+func unreadable(path string, cause error) *fault {
+	if where := unseen(path, cause); where != "" {
+		return &fault{node.ProblemHidden,
+			"nodekeeper cannot see " + where + " (" + bare(cause).Error() + "), while the kubelet may, and may run its pod, of which nothing is known here",
+			"let nodekeeper read it (ProtectHome= of its unit, permissions), or put the file itself into the directory"}
+	}
 	switch {
 	case errors.Is(cause, regularfile.ErrTooLarge):
-		what = "10 MiB or larger; the kubelet does not read it: make it smaller, or move it out of the directory"
+		return &fault{node.ProblemUnreadable, "10 MiB or larger, which the kubelet does not read", "make it smaller, or move it out of the directory"}
 	case errors.Is(cause, regularfile.ErrNotRegular):
-		what = "neither a file nor a directory; the kubelet does not read it: remove it"
-	case errors.Is(cause, os.ErrNotExist):
-		what = "a symbolic link to a file that does not exist; the kubelet skips it: restore the file, or remove the link"
-	default:
-		what = "cannot be read: " + oneLine(bare(cause).Error()) + "; correct its permissions, or move it out of the directory"
+		return &fault{node.ProblemUnreadable, "neither a file nor a directory, which the kubelet does not read", "remove it"}
+	case errors.Is(cause, fs.ErrNotExist):
+		return &fault{node.ProblemUnreadable, "a symbolic link to " + cmp.Or(firstMissing(path), "a file") + ", which does not exist, so that the kubelet skips it", "restore that file, or remove the link"}
+	case errors.Is(cause, syscall.ELOOP):
+		return &fault{node.ProblemUnreadable, "a symbolic link that leads back to itself, so that the kubelet skips it", "correct the link, or remove it"}
 	}
-	return &node.ManifestProblem{
-		Path: path, Kind: node.ProblemUnreadable, Message: oneLine(path) + ": " + what,
-	}
+	return &fault{node.ProblemUnreadable, "cannot be read: " + bare(cause).Error(), "find out why; whether the kubelet can read it is not known"}
 }
 
 // bare takes the path off an error of the file system.

@@ -1,11 +1,13 @@
 package manifest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"strings"
 	"time"
 
@@ -24,17 +26,22 @@ const maxSize = 10 << 20
 type Reader struct {
 	now      func() time.Time
 	nodeName string
+	kubelet  kubelet
 	// known holds what the last read found, by path, and nothing else.
 	known map[string]known
 }
 
-var _ node.Manifests = (*Reader)(nil)
+var (
+	_ node.Manifests     = (*Reader)(nil)
+	_ node.ManifestRules = (*Reader)(nil)
+)
 
-// known is what one file was found to be. Either problem is set or manifest.
+// known is what one file was found to be.
 type known struct {
 	identity regularfile.Identity
 	// settled is set when the identity alone proves the content.
-	settled  bool
+	settled bool
+	// manifest has a Pod if the kubelet takes one up from the file.
 	manifest node.Manifest
 	problem  *node.ManifestProblem
 }
@@ -42,10 +49,37 @@ type known struct {
 // NewReader returns a Reader that knows nothing yet.
 func NewReader() *Reader { return &Reader{now: time.Now} }
 
+// For sets the version of the kubelet whose rules hold, such as "1.33.13". With
+// one that is unknown (empty, or not of 1.30 to 1.37), only what all kubelets of
+// those versions refuse is a problem; what some refuse is in Manifest.Doubt.
+func (r *Reader) For(version string) {
+	if minor := minorOf(version); minor != r.kubelet.minor {
+		r.kubelet.minor = minor
+		r.forget()
+	}
+}
+
+// Gates sets the feature gates that the kubelet is started with: those that are
+// set explicitly, by name, and whether that is all of them. Without a call, what
+// a gate decides on is not claimed: it is in Manifest.Doubt.
+func (r *Reader) Gates(set map[string]bool, all bool) {
+	if all != r.kubelet.gated || !maps.Equal(set, r.kubelet.gates) {
+		r.kubelet.gated, r.kubelet.gates = all, maps.Clone(set)
+		r.forget()
+	}
+}
+
+// forget leaves of each file which pod was in it.
+func (r *Reader) forget() {
+	for path, file := range r.known {
+		r.known[path] = known{manifest: node.Manifest{Path: path, Name: file.manifest.Name}}
+	}
+}
+
 // Read reads a manifest directory, or a single manifest, for a node of the
 // given name. It does not wait for anything but the file system.
 func (r *Reader) Read(dir, nodeName string) node.Intent {
-	intent := node.Intent{Dir: dir}
+	intent := node.Intent{Dir: dir, NodeName: nodeName}
 	if nodeName == "" {
 		intent.Err = errors.New("the node's name is not known, and with it no static pod's name: set kubelet.nodeName")
 		return intent
@@ -58,24 +92,21 @@ func (r *Reader) Read(dir, nodeName string) node.Intent {
 	if nodeName != r.nodeName {
 		r.nodeName, r.known = nodeName, nil
 	}
-	found := make(map[string]known, len(paths))
+	byPath := make(map[string]known, len(paths))
+	files := make([]known, 0, len(paths))
 	for _, path := range paths {
 		file, ok := r.file(path)
 		switch {
-		case !ok && path == strings.TrimRight(dir, "/"):
+		case ok:
+			byPath[path] = file
+			files = append(files, file)
+		case path == strings.TrimRight(dir, "/"):
 			// Not one of many files, but the only one: nothing is known then.
 			intent.Err = fmt.Errorf("%s went away while it was read", path)
-		case !ok:
-		case file.problem != nil:
-			found[path] = file
-			intent.Problems = append(intent.Problems, *file.problem)
-		default:
-			found[path] = file
-			intent.Pods = append(intent.Pods, file.manifest)
 		}
 	}
-	r.known = found
-	hideDuplicates(&intent)
+	r.known = byPath
+	settle(&intent, files)
 	return intent
 }
 
@@ -97,8 +128,10 @@ func (r *Reader) file(path string) (known, bool) {
 	case errors.Is(err, regularfile.ErrNotRegular) && isDir(path):
 		return known{}, false
 	case err != nil:
-		// Not remembered: the next read may succeed with the file unchanged.
-		return known{problem: unreadable(path, err)}, true
+		// Only the name is remembered: the next read may succeed with the file
+		// unchanged.
+		m := node.Manifest{Path: path, Name: before.manifest.Name}
+		return known{manifest: m, problem: unreadable(path, err).problem(path, m.Name)}, true
 	}
 	return r.parsed(path, file, before), true
 }
@@ -110,22 +143,18 @@ func (r *Reader) parsed(path string, file regularfile.File, before known) known 
 	now := known{
 		identity: file.Identity,
 		settled:  file.Stable && file.Identity.Settled(r.now()),
+		manifest: before.manifest,
+		problem:  before.problem,
 	}
-	now.manifest = node.Manifest{
-		Path:     path,
-		Digest:   hex.EncodeToString(sum[:]),
-		Modified: file.Identity.ModTime(),
+	if digest := hex.EncodeToString(sum[:]); digest != before.manifest.Digest {
+		now.manifest, now.problem = node.Manifest{Path: path, Digest: digest}, nil
+		fault := parse(file.Data, r.nodeName, r.kubelet, &now.manifest)
+		// A file that cannot be read so far is still taken for the pod's.
+		now.manifest.Name = cmp.Or(now.manifest.Name, before.manifest.Name)
+		if fault != nil {
+			now.problem = fault.problem(path, now.manifest.Name)
+		}
 	}
-	if before.manifest.Digest == now.manifest.Digest {
-		now.manifest.Name, now.manifest.Pod = before.manifest.Name, before.manifest.Pod
-		now.problem = before.problem
-		return now
-	}
-	name, pod, err := parse(file.Data, r.nodeName)
-	if err != nil {
-		now.problem = unparsable(path, name, err)
-		return now
-	}
-	now.manifest.Name, now.manifest.Pod = name, pod
+	now.manifest.Modified = file.Identity.ModTime()
 	return now
 }

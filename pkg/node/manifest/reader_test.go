@@ -149,7 +149,7 @@ func TestWhatCannotBeReadIsAProblemAndNeverBlocks(t *testing.T) {
 
 	onlyPodOf(t, intent, "default/good-n")
 	problems := problemsOf(intent, node.ProblemUnreadable)
-	want := []string{"neither a file nor a directory", "neither a file nor a directory", "symbolic link to a file that does not exist", "too many levels of symbolic links", "10 MiB or larger"}
+	want := []string{"neither a file nor a directory", "neither a file nor a directory", "symbolic link to " + dir + "/nowhere, which does not exist", "leads back to itself", "10 MiB or larger"}
 	if len(problems) != len(want) {
 		t.Fatalf("problems %+v", problems)
 	}
@@ -157,18 +157,5 @@ func TestWhatCannotBeReadIsAProblemAndNeverBlocks(t *testing.T) {
 		if !strings.Contains(p.Message, want[i]) || !strings.Contains(p.Message, p.Path) || strings.Contains(p.Message, "\n") {
 			t.Errorf("message %q, want %q", p.Message, want[i])
 		}
-	}
-}
-
-func TestADeniedFileIsAProblem(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may read all files")
-	}
-	dir := t.TempDir()
-	if err := os.Chmod(write(t, dir, "a.yaml", manifestOf("a", "", "")), 0); err != nil {
-		t.Fatal(err)
-	}
-	if p := problemsOf(NewReader().Read(dir, "n"), node.ProblemUnreadable); len(p) != 1 {
-		t.Fatalf("problems %+v", p)
 	}
 }

@@ -6,63 +6,48 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// checkReferences refuses a pod that needs an object of the API: the kubelet
-// does not run such a static pod, however long one waits.
+// references refuses a pod that needs an object of the API. Kubelets since 1.34
+// do not run such a static pod, however long one waits; those before do, but for
+// the objects that they never ran one with.
 //
-// Mirrors kubelet pkg/api/pod/util.go HasAPIObjectReference, v1.37.
-func checkReferences(spec *corev1.PodSpec) error {
-	switch {
-	case spec.ServiceAccountName != "":
-		return referenceTo("spec.serviceAccountName", "a service account")
-	case len(spec.ResourceClaims) > 0:
-		return referenceTo("spec.resourceClaims", "a resource claim")
-	}
-	for _, secret := range spec.ImagePullSecrets {
-		if secret.Name != "" {
-			return referenceTo("spec.imagePullSecrets", "a secret")
+// Mirrors kubelet pkg/kubelet/config/common.go tryDecodeSinglePod, v1.30 to
+// v1.37, and pkg/api/pod/util.go HasAPIObjectReference, v1.34 to v1.37. A
+// reference without a name is none.
+func (c *check) references(spec *corev1.PodSpec) {
+	const no = "a static pod cannot use %s"
+	refers := func(is bool, at, object string) {
+		if is {
+			c.forbids(noReferences, at, no, object)
 		}
 	}
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			if err := checkEnvironment(&containers[i]); err != nil {
-				return err
+	if len(spec.ResourceClaims) > 0 {
+		c.forbids(noClaims, "spec.resourceClaims", no, "a resource claim")
+	}
+	refers(spec.ServiceAccountName != "", "spec.serviceAccountName", "a service account")
+	for _, secret := range spec.ImagePullSecrets {
+		refers(secret.Name != "", "spec.imagePullSecrets", "a secret")
+	}
+	for ctr := range containersOf(spec) {
+		for _, from := range ctr.EnvFrom {
+			refers(from.SecretRef != nil && from.SecretRef.Name != "", "envFrom of container "+ctr.Name, "a secret")
+			refers(from.ConfigMapRef != nil && from.ConfigMapRef.Name != "", "envFrom of container "+ctr.Name, "a config map")
+		}
+		for _, variable := range ctr.Env {
+			if from := variable.ValueFrom; from != nil {
+				at := "env " + variable.Name + " of container " + ctr.Name
+				refers(from.SecretKeyRef != nil && from.SecretKeyRef.Name != "", at, "a secret")
+				refers(from.ConfigMapKeyRef != nil && from.ConfigMapKeyRef.Name != "", at, "a config map")
 			}
 		}
 	}
 	for i := range spec.Volumes {
-		field := "spec.volumes[" + spec.Volumes[i].Name + "]"
-		if object := objectOfVolume(&spec.Volumes[i].VolumeSource); object != "" {
-			return referenceTo(field, object)
+		at, v := fmt.Sprintf("spec.volumes[%d]", i), &spec.Volumes[i].VolumeSource
+		object := objectOfVolume(v)
+		refers(object != "", at, object)
+		if v.Projected != nil {
+			for _, source := range v.Projected.Sources {
+				c.must(source.ClusterTrustBundle == nil, at, no, "a cluster trust bundle")
+			}
 		}
 	}
-	return nil
-}
-
-func referenceTo(field, object string) error {
-	return fmt.Errorf("%s: a static pod cannot use %s", field, object)
-}
-
-// checkEnvironment ignores references without a name, as the kubelet does.
-func checkEnvironment(c *corev1.Container) error {
-	for _, from := range c.EnvFrom {
-		if from.SecretRef != nil && from.SecretRef.Name != "" {
-			return referenceTo("envFrom of container "+c.Name, "a secret")
-		}
-		if from.ConfigMapRef != nil && from.ConfigMapRef.Name != "" {
-			return referenceTo("envFrom of container "+c.Name, "a config map")
-		}
-	}
-	for _, variable := range c.Env {
-		from := variable.ValueFrom
-		if from == nil {
-			continue
-		}
-		if from.SecretKeyRef != nil && from.SecretKeyRef.Name != "" {
-			return referenceTo("env "+variable.Name+" of container "+c.Name, "a secret")
-		}
-		if from.ConfigMapKeyRef != nil && from.ConfigMapKeyRef.Name != "" {
-			return referenceTo("env "+variable.Name+" of container "+c.Name, "a config map")
-		}
-	}
-	return nil
 }

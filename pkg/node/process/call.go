@@ -16,18 +16,21 @@ var verbs = []string{
 	"restore", "resume", "run", "spec", "start", "state", "update",
 }
 
-// call reads one process that may be an OCI runtime call.
-func (s Scanner) call(pid int) (node.RuntimeCall, bool) {
+// call reads one process that may be an OCI runtime call of the runtime's.
+// crun's child that waits to become the init process keeps the command line of
+// the create that made it; like a build in a container, it is in a container's
+// cgroup.
+func (s Scanner) call(pid int, from origins) (node.RuntimeCall, bool) {
 	line, err := os.ReadFile(s.Host.pidFile(pid, "cmdline"))
-	if err != nil || len(line) == 0 {
+	if err != nil {
 		return node.RuntimeCall{}, false
 	}
-	verb, id, ok := s.parseCall(strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"))
-	if !ok || s.isContainer(pid, id) {
+	verb, id, ok := s.parseCall(arguments(line))
+	if !ok {
 		return node.RuntimeCall{}, false
 	}
 	stat, err := s.Host.Stat(pid)
-	if err != nil || stat.Dead() {
+	if err != nil || stat.Dead() || !from.ofRuntime(stat) {
 		return node.RuntimeCall{}, false
 	}
 	return node.RuntimeCall{
@@ -61,14 +64,7 @@ func (s Scanner) parseCall(argv []string) (verb, id string, ok bool) {
 	return arguments[at], id, true
 }
 
-// isContainer tells that the process is in the container's own cgroup: crun's
-// child that waits to become the init process keeps the command line of the
-// create that made it.
-func (s Scanner) isContainer(pid int, id string) bool {
-	group, err := s.Host.cgroupOf(pid)
-	if err != nil {
-		return false
-	}
-	_, inside := group.ofContainer(id, s.Monitor)
-	return inside
+// arguments splits the contents of /proc/PID/cmdline.
+func arguments(line []byte) []string {
+	return strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
 }

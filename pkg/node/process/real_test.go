@@ -92,14 +92,14 @@ func TestTrackerOnRealProcesses(t *testing.T) {
 }
 
 func TestScanOfTheRealHost(t *testing.T) {
-	scanner := process.Scanner{Host: process.ThisHost(), Monitor: "sleep", Runtimes: []string{"runc"}, SinceBoot: clock.SinceBoot}
+	scanner := process.Scanner{Host: process.ThisHost(), Programs: []string{"sleep"}, SinceBoot: clock.SinceBoot}
 	child := sleeper(t)
 	eventually(t, "the child has become sleep", func() bool {
 		comm, err := os.ReadFile("/proc/" + itoa(child.Process.Pid) + "/comm")
 		return err == nil && string(comm) == "sleep\n"
 	})
 	scan, err := scanner.Scan()
-	if err != nil || scan.Monitors == 0 {
+	if err != nil || len(scan.Programs) == 0 {
 		t.Errorf("scan %+v, %v does not find the child", scan, err)
 	}
 }

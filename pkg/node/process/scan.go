@@ -2,7 +2,6 @@ package process
 
 import (
 	"os"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +15,9 @@ import (
 // commLength is where the kernel cuts the name of a program.
 const commLength = 15
 
-// Scanner finds container monitors and OCI runtime calls among all processes
-// of the node. It keeps nothing between scans and may be used by several
-// goroutines.
+// Scanner finds the runtime's container monitors and OCI runtime calls among
+// all processes of the node. It keeps nothing between scans and may be used by
+// several goroutines.
 type Scanner struct {
 	Host Host
 	// Monitor is the program name of the container monitor ("conmon").
@@ -36,12 +35,10 @@ type Scanner struct {
 
 // Scan is the result of one pass over all processes.
 type Scan struct {
-	// Monitors is how many container monitors run.
-	Monitors int
-	// MonitorsInUnit is set when at least one of them lives in the cgroup of
-	// the runtime's own unit, or below it.
+	// MonitorsInUnit is set when at least one container monitor lives in the
+	// cgroup of the runtime's own unit, or below it.
 	MonitorsInUnit bool
-	// Calls are the OCI runtime processes in flight, by PID.
+	// Calls are the runtime's OCI runtime processes in flight, by PID.
 	Calls []node.RuntimeCall
 	// Programs are those of the Scanner's that run, each once, in its order.
 	Programs []string
@@ -61,6 +58,7 @@ func (s Scanner) Scan() (Scan, error) {
 		return Scan{}, err
 	}
 	var found Scan
+	from := s.origins()
 	seen := map[string]bool{}
 	for _, entry := range entries {
 		if entry[0] < '1' || entry[0] > '9' {
@@ -79,11 +77,10 @@ func (s Scanner) Scan() (Scan, error) {
 			continue
 		}
 		if isMonitor {
-			found.Monitors++
-			found.MonitorsInUnit = found.MonitorsInUnit || s.Host.inUnit(pid, s.Unit)
+			found.MonitorsInUnit = found.MonitorsInUnit || from.monitorInUnit(pid)
 		}
 		if mayBeCall {
-			if call, ok := s.call(pid); ok {
+			if call, ok := s.call(pid, from); ok {
 				found.Calls = append(found.Calls, call)
 			}
 		}
@@ -107,25 +104,6 @@ func (s Scanner) mayBeCall(comm string) bool {
 		}
 	}
 	return comm == "exe" || strings.HasPrefix(comm, "memfd:") || comm != "" && strings.Trim(comm, "0123456789") == ""
-}
-
-// inUnit tells whether a process lives in the cgroup of a unit, going by
-// systemd's own hierarchy.
-func (h Host) inUnit(pid int, unit string) bool {
-	lines, err := os.ReadFile(h.pidFile(pid, "cgroup"))
-	if err != nil || unit == "" {
-		return false
-	}
-	for line := range strings.Lines(string(lines)) {
-		controllers, dir, ok := parseMembership(line)
-		if !ok || controllers[0] != "" && !slices.Contains(controllers, "name=systemd") {
-			continue
-		}
-		if slices.Contains(strings.Split(path.Clean(dir), "/"), unit) {
-			return true
-		}
-	}
-	return false
 }
 
 // commOf reads the name of a process. It is called for every process of the

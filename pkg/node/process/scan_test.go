@@ -51,7 +51,9 @@ func TestCalls(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			hosts(t, func(t *testing.T, h *processtest.Host) {
-				h.Add(processtest.Process{PID: 42, Comm: test.comm, Argv: test.argv, Started: 970 * time.Second, Cgroup: "/system.slice/crio-conmon-" + id + ".scope"})
+				monitors := "/system.slice/crio-conmon-" + id + ".scope"
+				h.Add(processtest.Process{PID: 41, Comm: "conmon", Cgroup: monitors})
+				h.Add(processtest.Process{PID: 42, Parent: 41, Comm: test.comm, Argv: test.argv, Started: 970 * time.Second, Cgroup: monitors})
 				if got := scan(t, h).Calls; !slices.Equal(got, test.want) {
 					t.Errorf("got %+v, want %+v", got, test.want)
 				}
@@ -64,32 +66,118 @@ func call(verb, id string) []node.RuntimeCall {
 	return []node.RuntimeCall{{PID: 42, Verb: verb, ContainerID: id, Age: 30 * time.Second}}
 }
 
-func TestFutureInitOfCrunIsNoCall(t *testing.T) {
+// family puts processes on a host, each the parent of the next, and returns the
+// calls that are found among them. The last one is process 50.
+func family(t *testing.T, h *processtest.Host, line ...processtest.Process) []node.RuntimeCall {
+	t.Helper()
+	first := 51 - len(line)
+	for i, p := range line {
+		p.PID, p.Started = first+i, 970*time.Second
+		if i > 0 {
+			p.Parent = p.PID - 1
+		}
+		h.Add(p)
+	}
+	return scan(t, h).Calls
+}
+
+var (
+	unit     = "/system.slice/crio.service"
+	monitors = "/kubepods.slice/kubepods-pod1.slice/crio-conmon-" + id + ".scope"
+	crio     = processtest.Process{Comm: "crio", Cgroup: unit}
+	conmon   = processtest.Process{Comm: "conmon", Cgroup: monitors, Argv: []string{"conmon", "-b", "/b", "-c", id, "-n", "k8s_main_app_ns_uid_0"}}
+	inside   = processtest.Process{Comm: "dockerd", Cgroup: group}
+)
+
+func runc(cgroup string, argv ...string) processtest.Process {
+	return processtest.Process{Comm: "runc", Argv: append([]string{"runc"}, argv...), Cgroup: cgroup}
+}
+
+func TestCallsOfTheRuntime(t *testing.T) {
+	tests := map[string][]processtest.Process{
+		"the runtime's own":        {crio, runc(unit, "start", id)},
+		"of a monitor":             {conmon, runc(monitors, "create", id)},
+		"of a monitor elsewhere":   {{Comm: "crio-conmon", Cgroup: monitors}, runc(monitors, "create", id)},
+		"of a monitor in the unit": {{Comm: "conmon", Cgroup: unit}, runc(unit, "create", id)},
+		"behind a script":          {conmon, {Comm: "sh", Cgroup: monitors, Argv: []string{"sh", "/opt/wrap"}}, runc(monitors, "create", id)},
+		"of containerd":            {{Comm: "containerd-shim", Cgroup: unit}, runc(unit, "create", id)},
+		"in a box":                 {{Comm: "crio", Cgroup: "/machine.slice/box.service" + unit}, runc("/machine.slice/box.service"+unit, "start", id)},
+	}
+	for name, line := range tests {
+		t.Run(name, func(t *testing.T) {
+			hosts(t, func(t *testing.T, h *processtest.Host) {
+				if got := family(t, h, line...); len(got) != 1 || got[0].PID != 50 || got[0].ContainerID != id {
+					t.Errorf("got %+v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestCallsOfOthers(t *testing.T) {
+	podman := "/machine.slice/libpod-conmon-" + id + ".scope"
+	tests := map[string][]processtest.Process{
+		"crun's child that becomes the init":    {conmon, runc(monitors, "--version"), runc(group, "create", id)},
+		"a build in a pod":                      {conmon, inside, runc(group, "run", "--bundle", "/b", "q8kzs0f2a2b7")},
+		"a build in a cgroup of its own":        {conmon, inside, runc("/system.slice/build.scope", "run", "b")},
+		"below the container's cgroup":          {conmon, {Comm: "systemd", Cgroup: group + "/init.scope"}, runc(group+"/docker/"+strings.Repeat("cd", 32), "create", id)},
+		"an orphan in the host's PID namespace": {conmon, runc(group, "run", "b")},
+		"a runtime in a pod":                    {conmon, {Comm: "crio", Cgroup: group + unit}, runc(group+unit, "start", id)},
+		"its monitor":                           {conmon, {Comm: "conmon", Cgroup: group + monitors}, runc(group+monitors, "create", id)},
+		"a systemd unit":                        {runc("/system.slice/agent.service", "run", "--bundle", "/opt/agent", "agent")},
+		"podman":                                {{Comm: "conmon", Cgroup: podman}, runc(podman, "create", id)},
+		"an admin":                              {{Comm: "bash", Cgroup: "/user.slice/user-0.slice/session-1.scope"}, runc("/user.slice/user-0.slice/session-1.scope", "kill", id)},
+		"another unit":                          {{Comm: "crio", Cgroup: "/system.slice/my-crio.service"}, runc("/system.slice/my-crio.service", "start", id)},
+		"a runtime that has ended":              {runc(unit, "start", id)},
+		"a monitor that has ended":              {runc(monitors, "create", id)},
+	}
+	for name, line := range tests {
+		t.Run(name, func(t *testing.T) {
+			hosts(t, func(t *testing.T, h *processtest.Host) {
+				if got := family(t, h, line...); len(got) > 0 {
+					t.Errorf("taken for calls of the runtime: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestCallOnANodeThatIsAContainer(t *testing.T) {
 	hosts(t, func(t *testing.T, h *processtest.Host) {
-		h.Add(processtest.Process{PID: 42, Comm: "crun", Argv: []string{"crun", "create", id}, Started: time.Second, Cgroup: group})
-		if got := scan(t, h).Calls; len(got) > 0 {
+		outside := "/docker/" + strings.Repeat("ef", 32)
+		h.Add(processtest.Process{PID: 1, Comm: "systemd", Cgroup: outside + "/init.scope"})
+		within := conmon
+		within.Cgroup = outside + monitors
+		if got := family(t, h, within, runc(outside+monitors, "create", id)); len(got) != 1 {
 			t.Errorf("%+v", got)
+		}
+		if got := family(t, h, within, runc(outside+group, "run", "b")); len(got) > 0 {
+			t.Errorf("a build in a pod of such a node: %+v", got)
 		}
 	})
 }
 
-func TestMonitors(t *testing.T) {
+func TestMonitorsInUnit(t *testing.T) {
 	tests := map[string]struct {
 		group  string
+		argv   []string
 		inUnit bool
 	}{
-		"own scope":        {"/kubepods.slice/crio-conmon-" + id + ".scope", false},
-		"the unit":         {"/system.slice/crio.service", true},
-		"below the unit":   {"/system.slice/crio.service/supervised", true},
-		"within a machine": {"/machine.slice/box.service/system.slice/crio.service", true},
-		"another unit":     {"/system.slice/my-crio.service", false},
+		"own scope":        {"/kubepods.slice/crio-conmon-" + id + ".scope", nil, false},
+		"the unit":         {unit, []string{"conmon", "-b", "/b", "-c", id}, true},
+		"below the unit":   {unit + "/supervised", nil, true},
+		"within a machine": {"/machine.slice/box.service" + unit, nil, true},
+		"another unit":     {"/system.slice/my-crio.service", nil, false},
+		"podman's":         {"/machine.slice/libpod-conmon-" + id + ".scope", nil, false},
+		"in a pod":         {group + unit, nil, false},
+		"of an exec":       {unit, []string{"conmon", "-c", id, "-r", "runc", "-e", "-l", "/tmp/log"}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			hosts(t, func(t *testing.T, h *processtest.Host) {
-				h.Add(processtest.Process{PID: 42, Comm: "conmon", Cgroup: test.group})
-				h.Add(processtest.Process{PID: 43, Comm: "conmonster", Cgroup: "/system.slice/crio.service"})
-				if got := scan(t, h); got.Monitors != 1 || got.MonitorsInUnit != test.inUnit {
+				h.Add(processtest.Process{PID: 42, Comm: "conmon", Cgroup: test.group, Argv: test.argv})
+				h.Add(processtest.Process{PID: 43, Comm: "conmonster", Cgroup: unit})
+				if got := scan(t, h); got.MonitorsInUnit != test.inUnit {
 					t.Errorf("%+v", got)
 				}
 			})

@@ -27,6 +27,9 @@ type Stat struct {
 	Comm string
 	// State is the state letter: R, S, D, T, t, Z, X, I.
 	State string
+	// Parent is its parent's PID. A process whose parent has ended is given to
+	// another: to PID 1, or to an ancestor that wants them.
+	Parent int
 	// Started is when the process began, on the boot clock, to 10 ms. With the
 	// PID it identifies a process within one boot.
 	Started time.Duration
@@ -62,7 +65,8 @@ func ParseStat(line []byte) (Stat, error) {
 	if err != nil {
 		return Stat{}, fmt.Errorf("stat line: PID: %w", err)
 	}
-	// Field 3 of proc_pid_stat(5) is the state, field 22 the start time.
+	// Field 3 of proc_pid_stat(5) is the state, field 4 the parent, field 22
+	// the start time.
 	fields := strings.Fields(string(line[end+1:]))
 	if len(fields) < 20 {
 		return Stat{}, fmt.Errorf("stat line of process %d is cut short", pid)
@@ -71,10 +75,15 @@ func ParseStat(line []byte) (Stat, error) {
 	if err != nil {
 		return Stat{}, fmt.Errorf("stat line of process %d: start time: %w", pid, err)
 	}
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return Stat{}, fmt.Errorf("stat line of process %d: parent: %w", pid, err)
+	}
 	return Stat{
 		PID:     pid,
 		Comm:    string(line[open+1 : end]),
 		State:   fields[0],
+		Parent:  parent,
 		Started: time.Duration(ticks) * tick,
 	}, nil
 }

@@ -7,17 +7,17 @@ import (
 )
 
 func TestParseStat(t *testing.T) {
-	const rest = " 1 1 1 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 12345 1000 10 18446744073709551615 0\n"
+	const rest = " 3 1 1 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 12345 1000 10 18446744073709551615 0\n"
 	tests := map[string]struct {
 		line string
 		want Stat
 	}{
-		"plain":           {"7 (etcd) S" + rest, Stat{7, "etcd", "S", 123450 * time.Millisecond}},
-		"spaces":          {"7 (tmux: server) R" + rest, Stat{7, "tmux: server", "R", 123450 * time.Millisecond}},
-		"parentheses":     {"7 (a) Z (b)) Z" + rest, Stat{7, "a) Z (b)", "Z", 123450 * time.Millisecond}},
-		"line break":      {"7 (a\n7 (b) T" + rest, Stat{7, "a\n7 (b", "T", 123450 * time.Millisecond}},
-		"no name at all":  {"7 () D" + rest, Stat{7, "", "D", 123450 * time.Millisecond}},
-		"looks like stat": {"7 (x) S 1 1) S" + rest, Stat{7, "x) S 1 1", "S", 123450 * time.Millisecond}},
+		"plain":           {"7 (etcd) S" + rest, Stat{7, "etcd", "S", 3, 123450 * time.Millisecond}},
+		"spaces":          {"7 (tmux: server) R" + rest, Stat{7, "tmux: server", "R", 3, 123450 * time.Millisecond}},
+		"parentheses":     {"7 (a) Z (b)) Z" + rest, Stat{7, "a) Z (b)", "Z", 3, 123450 * time.Millisecond}},
+		"line break":      {"7 (a\n7 (b) T" + rest, Stat{7, "a\n7 (b", "T", 3, 123450 * time.Millisecond}},
+		"no name at all":  {"7 () D" + rest, Stat{7, "", "D", 3, 123450 * time.Millisecond}},
+		"looks like stat": {"7 (x) S 1 1) S" + rest, Stat{7, "x) S 1 1", "S", 3, 123450 * time.Millisecond}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

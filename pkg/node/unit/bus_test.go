@@ -61,8 +61,8 @@ func TestRealSystemd(t *testing.T) {
 	t.Cleanup(u.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if u.ShuttingDown(ctx) {
-		t.Error("the host seems to shut down")
+	if down, err := u.ShuttingDown(ctx); down || err != nil {
+		t.Errorf("shutting down: %t, error %v", down, err)
 	}
 	// journald runs wherever systemd does.
 	got := u.Unit(ctx, "systemd-journald.service")

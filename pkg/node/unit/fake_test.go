@@ -12,6 +12,7 @@ type fakeSystemd struct {
 	units      map[string]map[string]any
 	state      string
 	announced  bool
+	stateErr   error
 	logindErr  error
 	results    map[string]string
 	done       []string
@@ -55,7 +56,9 @@ func (f *fakeSystemd) Properties(_ context.Context, unit string) (map[string]any
 	return map[string]any{"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"}, nil
 }
 
-func (f *fakeSystemd) SystemState(context.Context) (string, error) { return f.state, f.call() }
+func (f *fakeSystemd) SystemState(context.Context) (string, error) {
+	return f.state, errors.Join(f.call(), f.stateErr)
+}
 
 func (f *fakeSystemd) PreparingForShutdown(context.Context) (bool, error) {
 	return f.announced, errors.Join(f.call(), f.logindErr)

@@ -3,6 +3,7 @@ package unit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -35,6 +36,7 @@ func (u *Units) Unit(ctx context.Context, name string) node.Unit {
 	state.ControlGroup = p.text("ControlGroup")
 	state.Restarts = p.number("NRestarts")
 	state.InactiveSince = p.moment("InactiveEnterTimestampMonotonic")
+	state.JobPending = p.job()
 	if state.MainPID > 0 {
 		// A main process that has just gone leaves these empty.
 		if stat, err := u.host.Stat(state.MainPID); err == nil {
@@ -45,26 +47,31 @@ func (u *Units) Unit(ctx context.Context, name string) node.Unit {
 }
 
 // ShuttingDown tells that systemd stops the system, or that logind has
-// announced a shutdown. Neither of them answering is no shutdown: a host
-// without systemd has none to tell of, and a dead one shows in Unit.Err.
-func (u *Units) ShuttingDown(ctx context.Context) bool {
+// announced a shutdown. A logind that does not run has announced none; without
+// an answer of the others it is not known.
+func (u *Units) ShuttingDown(ctx context.Context) (bool, error) {
 	var state string
 	err := u.with(ctx, true, func(c systemd) (err error) {
 		state, err = c.SystemState(ctx)
 		return err
 	})
 	if err == nil && state == "stopping" {
-		return true
+		return true, nil
 	}
 	var announced bool
-	err = u.with(ctx, true, func(c systemd) (err error) {
+	logindErr := u.with(ctx, true, func(c systemd) (err error) {
 		announced, err = c.PreparingForShutdown(ctx)
 		return err
 	})
-	if err != nil && !absent(err) {
-		u.log.Debug("logind did not tell whether a shutdown is announced", "error", err)
+	switch {
+	case logindErr == nil && announced:
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("ask systemd whether the system stops: %w", err)
+	case logindErr != nil && !absent(logindErr):
+		return false, fmt.Errorf("ask logind whether a shutdown is announced: %w", logindErr)
 	}
-	return err == nil && announced
+	return false, nil
 }
 
 // absent tells that logind does not run or cannot be reached from here.
@@ -85,6 +92,17 @@ func (p properties) text(key string) string {
 func (p properties) number(key string) uint32 {
 	n, _ := p[key].(uint32)
 	return n
+}
+
+// job tells whether a job waits or runs: D-Bus has its number and its path, and
+// number 0 for none.
+func (p properties) job() bool {
+	job, _ := p["Job"].([]any)
+	if len(job) == 0 {
+		return false
+	}
+	number, _ := job[0].(uint32)
+	return number != 0
 }
 
 // moment is a time stamp on the monotonic clock; D-Bus has microseconds.

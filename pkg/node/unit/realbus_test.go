@@ -98,6 +98,10 @@ func startBus(t *testing.T) *stand {
 		s.conn.Export(objectProperties{"SystemState": "running"}, "/org/freedesktop/systemd1", props),
 		s.conn.Export(objectProperties{
 			"LoadState": "loaded", "ActiveState": "active", "KillMode": "process", "NRestarts": uint32(3), "MainPID": uint32(1),
+			"Job": struct {
+				Number uint32
+				Path   dbus.ObjectPath
+			}{7, "/org/freedesktop/systemd1/job/7"},
 		}, "/org/freedesktop/systemd1/unit/crio_2eservice", props),
 		s.own("org.freedesktop.systemd1"),
 	} {
@@ -124,7 +128,7 @@ func TestOverARealBus(t *testing.T) {
 	defer cancel()
 
 	got := u.Unit(ctx, "crio.service")
-	if got.Err != nil || got.ActiveState != "active" || got.KillMode != "process" || got.Restarts != 3 || got.ProcessState == "" {
+	if got.Err != nil || got.ActiveState != "active" || got.KillMode != "process" || got.Restarts != 3 || got.ProcessState == "" || !got.JobPending {
 		t.Errorf("%+v", got)
 	}
 	if err := u.Restart(ctx, "crio.service"); err != nil {
@@ -137,8 +141,8 @@ func TestOverARealBus(t *testing.T) {
 		t.Error(err)
 	}
 
-	if u.ShuttingDown(ctx) {
-		t.Error("a shutdown without logind")
+	if down, err := u.ShuttingDown(ctx); down || err != nil {
+		t.Errorf("without logind: shutting down %t, error %v", down, err)
 	}
 	logind := objectProperties{"PreparingForShutdown": true}
 	if err := s.conn.Export(logind, "/org/freedesktop/login1", "org.freedesktop.DBus.Properties"); err != nil {
@@ -147,8 +151,8 @@ func TestOverARealBus(t *testing.T) {
 	if err := s.own("org.freedesktop.login1"); err != nil {
 		t.Fatal(err)
 	}
-	if !u.ShuttingDown(ctx) {
-		t.Error("the announced shutdown is not seen")
+	if down, err := u.ShuttingDown(ctx); !down || err != nil {
+		t.Errorf("announced: shutting down %t, error %v", down, err)
 	}
 }
 

@@ -25,7 +25,7 @@ func newFake(t *testing.T) (*fakeSystemd, *Units, *processtest.Host) {
 			"LoadState": "loaded", "ActiveState": "active", "SubState": "running", "Result": "success",
 			"UnitFileState": "enabled", "MainPID": uint32(42), "KillMode": "process",
 			"ControlGroup": "/system.slice/kubelet.service", "NRestarts": uint32(14),
-			"InactiveEnterTimestampMonotonic": uint64(7_000_001),
+			"InactiveEnterTimestampMonotonic": uint64(7_000_001), "Job": []any{uint32(0), dbus.ObjectPath("/")},
 		}},
 	}
 	host := processtest.New(t)
@@ -53,6 +53,10 @@ func TestUnit(t *testing.T) {
 	if f.calls != 1 {
 		t.Errorf("%d calls, want 1", f.calls)
 	}
+	f.units["kubelet.service"]["Job"] = []any{uint32(4711), dbus.ObjectPath("/org/freedesktop/systemd1/job/4711")}
+	if want.JobPending = true; u.Unit(t.Context(), "kubelet.service") != want {
+		t.Error("a job in the queue is not seen")
+	}
 	if got := u.Unit(t.Context(), "other.service"); got.Err != nil || got.LoadState != "not-found" || got.Up() {
 		t.Errorf("unknown unit: %+v", got)
 	}
@@ -72,8 +76,8 @@ func TestWithoutSystemdTheErrorSaysSo(t *testing.T) {
 	if got.Err == nil || !strings.Contains(got.Err.Error(), "kubelet.service: systemd cannot be reached") || got.Up() {
 		t.Errorf("%+v", got)
 	}
-	if u.ShuttingDown(t.Context()) {
-		t.Error("a host without systemd seems to shut down")
+	if down, err := u.ShuttingDown(t.Context()); down || err == nil {
+		t.Errorf("shutting down: %t, error %v", down, err)
 	}
 	if err := u.Restart(t.Context(), "kubelet.service"); err == nil {
 		t.Error("restarted without systemd")
@@ -154,25 +158,32 @@ func TestWaitingForAJobEndsWithItsContext(t *testing.T) {
 }
 
 func TestShuttingDown(t *testing.T) {
+	nobody := dbus.Error{Name: "org.freedesktop.DBus.Error.ServiceUnknown"}
 	tests := map[string]struct {
-		state     string
-		announced bool
-		logindErr error
-		want      bool
+		state               string
+		announced           bool
+		stateErr, logindErr error
+		want, unknown       bool
 	}{
-		"running":             {"running", false, nil, false},
-		"degraded":            {"degraded", false, nil, false},
-		"stopping":            {"stopping", false, nil, true},
-		"announced":           {"running", true, nil, true},
-		"no logind":           {"running", false, errNoLogind, false},
-		"stopping, no logind": {"stopping", false, errNoLogind, true},
+		"running":                      {state: "running"},
+		"degraded":                     {state: "degraded"},
+		"stopping":                     {state: "stopping", want: true},
+		"announced":                    {state: "running", announced: true, want: true},
+		"logind cannot be reached":     {state: "running", logindErr: errNoLogind},
+		"logind does not run":          {state: "running", logindErr: nobody},
+		"logind is silent":             {state: "running", logindErr: context.DeadlineExceeded, unknown: true},
+		"stopping, logind is silent":   {state: "stopping", logindErr: context.DeadlineExceeded, want: true},
+		"systemd is silent":            {stateErr: context.DeadlineExceeded, unknown: true},
+		"systemd is silent, no logind": {stateErr: context.DeadlineExceeded, logindErr: nobody, unknown: true},
+		"systemd is silent, announced": {stateErr: context.DeadlineExceeded, announced: true, want: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, u, _ := newFake(t)
-			f.state, f.announced, f.logindErr = test.state, test.announced, test.logindErr
-			if got := u.ShuttingDown(t.Context()); got != test.want {
-				t.Errorf("got %t", got)
+			f.state, f.announced, f.stateErr, f.logindErr = test.state, test.announced, test.stateErr, test.logindErr
+			got, err := u.ShuttingDown(t.Context())
+			if got != test.want || (err != nil) != test.unknown {
+				t.Errorf("got %t, error %v", got, err)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // target is one method, for one record or ("") for all.
@@ -20,8 +21,8 @@ type fault struct {
 	held chan struct{}
 }
 
-// Fail has a method ("StopContainer") fail for one ID, or for all if the ID is
-// empty, with an error that may be a gRPC status. Nil undoes it.
+// Fail has a method ("StopContainer") fail for one ID (of an image: its name),
+// or for all if the ID is empty, with an error that may be a gRPC status. Nil undoes it.
 func (s *Server) Fail(method, id string, err error) {
 	s.change(method, id, func(f *fault) { f.err = err })
 }
@@ -118,6 +119,8 @@ func recordID(request any) string {
 		return r.GetContainerId()
 	case interface{ GetPodSandboxId() string }:
 		return r.GetPodSandboxId()
+	case *runtimeapi.ImageStatusRequest:
+		return r.GetImage().GetImage()
 	}
 	return ""
 }

@@ -49,3 +49,38 @@ func (s *Server) ContainerStatus(_ context.Context, request *runtimeapi.Containe
 	}
 	return r.status(request.Verbose), nil
 }
+
+// PodSandboxStatus is part of CRI.
+func (s *Server) PodSandboxStatus(_ context.Context, request *runtimeapi.PodSandboxStatusRequest) (*runtimeapi.PodSandboxStatusResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.sandboxes[request.PodSandboxId]
+	if !ok {
+		return nil, status.Errorf(codes.NotFound, "could not find pod %q", request.PodSandboxId)
+	}
+	return r.status(request.Verbose), nil
+}
+
+// Status is part of CRI.
+func (s *Server) Status(context.Context, *runtimeapi.StatusRequest) (*runtimeapi.StatusResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	network := &runtimeapi.RuntimeCondition{Type: runtimeapi.NetworkReady, Status: s.network == "", Message: s.network}
+	if s.network != "" {
+		network.Reason = "NetworkPluginNotReady"
+	}
+	return &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
+		{Type: runtimeapi.RuntimeReady, Status: true}, network,
+	}}}, nil
+}
+
+// ImageStatus is part of CRI.
+func (s *Server) ImageStatus(_ context.Context, request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := request.GetImage().GetImage()
+	if !s.images[name] {
+		return &runtimeapi.ImageStatusResponse{}, nil
+	}
+	return &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: ID(name), RepoTags: []string{name}}}, nil
+}

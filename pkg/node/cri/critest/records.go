@@ -22,6 +22,8 @@ type Sandbox struct {
 	// Source is the config source: "file", "http", "api"; empty for none.
 	Source    string
 	CreatedAt time.Time
+	// PID is the sandbox's own process; 0 for a sandbox without one.
+	PID int
 	// Labels and Annotations are added to those that the kubelet writes.
 	Labels, Annotations map[string]string
 }
@@ -40,6 +42,9 @@ type Container struct {
 	LogPath      string
 	// PID is the init process; 0 is not told.
 	PID int
+	// Image is the name by which the kubelet asked; empty for a runtime that
+	// does not keep it.
+	Image string
 	// Grace is the annotation in seconds; negative for no annotation.
 	Grace int
 	// Annotations are added to those that the kubelet writes.
@@ -143,6 +148,21 @@ func (r *Sandbox) message() *runtimeapi.PodSandbox {
 	}
 }
 
+func (r *Sandbox) status(verbose bool) *runtimeapi.PodSandboxStatusResponse {
+	m := r.message()
+	answer := &runtimeapi.PodSandboxStatusResponse{Status: &runtimeapi.PodSandboxStatus{
+		Id: m.Id, Metadata: m.Metadata, State: m.State, CreatedAt: m.CreatedAt, Labels: m.Labels, Annotations: m.Annotations,
+	}}
+	if verbose {
+		process := ""
+		if r.PID > 0 {
+			process = fmt.Sprintf(`"image":"pause","pid":%d,`, r.PID)
+		}
+		answer.Info = map[string]string{"info": `{` + process + `"runtimeSpec":{"ociVersion":"1.2.1"}}`}
+	}
+	return answer
+}
+
 func (r *Container) message() *runtimeapi.Container {
 	annotations := map[string]string{
 		"io.kubernetes.container.hash":         "5f3a",
@@ -152,10 +172,15 @@ func (r *Container) message() *runtimeapi.Container {
 		annotations["io.kubernetes.pod.terminationGracePeriod"] = strconv.Itoa(r.Grace)
 	}
 	maps.Copy(annotations, r.Annotations)
+	var image *runtimeapi.ImageSpec
+	if r.Image != "" {
+		image = &runtimeapi.ImageSpec{Image: ID(r.Image), UserSpecifiedImage: r.Image}
+	}
 	return &runtimeapi.Container{
 		Id:           r.ID,
 		PodSandboxId: r.SandboxID,
 		Metadata:     &runtimeapi.ContainerMetadata{Name: r.Name, Attempt: r.Attempt},
+		Image:        image,
 		State:        r.state(),
 		CreatedAt:    nano(r.CreatedAt),
 		Labels:       map[string]string{"io.kubernetes.container.name": r.Name},

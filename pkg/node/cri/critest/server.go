@@ -14,6 +14,7 @@ import (
 // Server is the runtime. All methods may be called concurrently.
 type Server struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
+	runtimeapi.UnimplementedImageServiceServer
 
 	tb     testing.TB
 	socket string
@@ -26,6 +27,8 @@ type Server struct {
 	version    string
 	sandboxes  map[string]*Sandbox
 	containers map[string]*Container
+	images     map[string]bool
+	network    string
 	faults     map[target]*fault
 	calls      map[string]int
 	acts       []Act
@@ -48,6 +51,7 @@ func Start(tb testing.TB) *Server {
 		version:    "1.34.0",
 		sandboxes:  map[string]*Sandbox{},
 		containers: map[string]*Container{},
+		images:     map[string]bool{},
 		faults:     map[target]*fault{},
 		calls:      map[string]int{},
 	}
@@ -89,6 +93,7 @@ func (s *Server) Up() {
 	}
 	serving := grpc.NewServer(grpc.UnaryInterceptor(s.intercept))
 	runtimeapi.RegisterRuntimeServiceServer(serving, s)
+	runtimeapi.RegisterImageServiceServer(serving, s)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -103,4 +108,22 @@ func (s *Server) SetVersion(name, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.name, s.version = name, version
+}
+
+// SetImages replaces the images that the runtime has, by their full names. It
+// has none at first.
+func (s *Server) SetImages(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.images)
+	for _, name := range names {
+		s.images[name] = true
+	}
+}
+
+// SetNetwork says why the pod network is not ready; empty for ready, as at first.
+func (s *Server) SetNetwork(trouble string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.network = trouble
 }

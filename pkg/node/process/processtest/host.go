@@ -26,6 +26,8 @@ type Process struct {
 	Comm string
 	// State is the state letter, "S" if empty.
 	State string
+	// Parent is its parent's PID, 1 if it is 0.
+	Parent int
 	// Started is on the boot clock, 10 ms at least.
 	Started time.Duration
 	// Cgroup is the path of its cgroup, such as "/kubepods/pod1/crio-ID".
@@ -74,8 +76,8 @@ func (h *Host) Add(p Process) {
 	}
 	dir := filepath.Join(h.Proc, strconv.Itoa(p.PID))
 	h.write(filepath.Join(dir, "stat"), fmt.Sprintf(
-		"%d (%s) %s 1 1 1 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 %d 1000 10 18446744073709551615\n",
-		p.PID, p.Comm, p.State, p.Started/(10*time.Millisecond)))
+		"%d (%s) %s %d 1 1 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 %d 1000 10 18446744073709551615\n",
+		p.PID, p.Comm, p.State, max(1, p.Parent), p.Started/(10*time.Millisecond)))
 	h.write(filepath.Join(dir, "comm"), p.Comm[:min(15, len(p.Comm))]+"\n")
 	argv := ""
 	if len(p.Argv) > 0 {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nodekeeper/nodekeeper/pkg/config"
 )
 
 func FuzzDecodeSettings(f *testing.F) {
@@ -25,9 +27,7 @@ func FuzzDecodeSettings(f *testing.F) {
 		if err != nil && (err.Error() == "" || strings.Contains(err.Error(), "\n")) {
 			t.Fatalf("error %q is not one line", err)
 		}
-		doc := map[string]any{}
-		mergePatch(doc, layer)
-		s := settingsOf(doc)
+		s := settingsOf(inForceNow{layers: []map[string]any{layer}}, flags{}, config.Kubelet{})
 		if s.CgroupDriver != "systemd" && s.CgroupDriver != "cgroupfs" {
 			t.Fatalf("cgroup driver %q", s.CgroupDriver)
 		}
