@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
+	"github.com/nodekeeper/nodekeeper/pkg/node"
 	"github.com/nodekeeper/nodekeeper/pkg/remedy"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
@@ -15,7 +16,7 @@ const actSlack = 30 * time.Second
 
 // act carries out one step between its two lines in the journal. It tells
 // whether something may have been done, so that a look should follow at once.
-func (a *Agent) act(ctx context.Context, step restartpolicy.Step) (done bool) {
+func (a *Agent) act(ctx context.Context, step restartpolicy.Step, ledger restartpolicy.Ledger) (done bool) {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -35,7 +36,7 @@ func (a *Agent) act(ctx context.Context, step restartpolicy.Step) (done bool) {
 
 	a.manager.acting(bound)
 	stop := context.AfterFunc(ctx, func() { a.manager.stopping(bound) })
-	outcome := a.do(ctx, step)
+	outcome := a.do(ctx, step, ledger)
 	stop()
 	a.manager.acted()
 
@@ -43,18 +44,20 @@ func (a *Agent) act(ctx context.Context, step restartpolicy.Step) (done bool) {
 	entry.Result, entry.Detail, entry.Evidence = outcome.Result, outcome.Detail, outcome.Evidence
 	a.changes.trouble("journal", a.journal.Update(entry))
 	a.changes.act("act", entry)
-	a.refused(entry)
 	a.publish(nil)
 	return entry.Result != restartpolicy.ResultRefused
 }
 
-// do lets the remedy act, unless the agent was told to stop while the act was
+// do lets the remedy act, which asks the policy again before it does: with the
+// ledger of when the step was planned, in which it is not yet entered. Not so where the agent was told to stop while the act was
 // announced.
-func (a *Agent) do(ctx context.Context, step restartpolicy.Step) remedy.Outcome {
+func (a *Agent) do(ctx context.Context, step restartpolicy.Step, ledger restartpolicy.Ledger) remedy.Outcome {
 	if ctx.Err() != nil {
 		return remedy.Outcome{Result: restartpolicy.ResultRefused, Detail: "the agent was told to stop"}
 	}
-	outcome := a.Remedy.Do(ctx, step)
+	outcome := a.Remedy.Do(ctx, step, func(s *node.Snapshot) []restartpolicy.Inhibitor {
+		return restartpolicy.Confirm(a.policy, s, a.history, ledger, step)
+	})
 	if outcome.Result == "" {
 		outcome.Result = restartpolicy.ResultFailed
 	}

@@ -27,7 +27,7 @@ type Node interface {
 // Remedy acts. *remedy.Executor is one.
 type Remedy interface {
 	// Do carries out one step, or refuses it when ctx has ended before it began.
-	Do(ctx context.Context, step restartpolicy.Step) remedy.Outcome
+	Do(ctx context.Context, step restartpolicy.Step, confirm remedy.Confirm) remedy.Outcome
 	// SaveEvidence saves what is known about a verdict, and acts on nothing.
 	SaveEvidence(ctx context.Context, s *node.Snapshot, v restartpolicy.Verdict) (dir string, missing []string)
 }
@@ -67,10 +67,9 @@ type Agent struct {
 	history restartpolicy.History
 	poked   chan struct{}
 
-	records  Records // nil if none are kept
-	looks    uint64
-	last     seen
-	refusals map[restartpolicy.Key]refusal
+	records Records // nil if none are kept
+	looks   uint64
+	last    seen
 	// unwritable says why the last act could not be entered in the journal, and
 	// withheld why no act at all may be taken; empty if nothing is in the way.
 	unwritable, withheld string
@@ -84,13 +83,12 @@ type Agent struct {
 // that cannot be written is one. The caller closes the Agent.
 func New(o Options) (*Agent, error) {
 	a := &Agent{
-		Options:  o,
-		policy:   o.Config.Restart,
-		files:    history.New(o.Config.Directories.Run, o.Config.Restart.Looks),
-		poked:    make(chan struct{}, 1),
-		refusals: map[restartpolicy.Key]refusal{},
-		changes:  newChanges(o.Logger),
-		manager:  newManager(o.Notify, o.Watchdog),
+		Options: o,
+		policy:  o.Config.Restart,
+		files:   history.New(o.Config.Directories.Run, o.Config.Restart.Looks),
+		poked:   make(chan struct{}, 1),
+		changes: newChanges(o.Logger),
+		manager: newManager(o.Notify, o.Watchdog),
 
 		chronicle: newChronicle(o.Config.Directories.Log, o.Counts, o.Logger),
 	}

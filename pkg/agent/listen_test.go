@@ -52,12 +52,12 @@ func TestListenersHearOfLooksAndActs(t *testing.T) {
 
 func TestBudgetsAreOfStepsThatMayBeTaken(t *testing.T) {
 	s := stage(t, func(c *config.Configuration) {
-		c.Restart.Steps.RestartKubelet.PerHour = 0 // no bound
+		c.Restart.Steps.RestartKubelet.PerHour, c.Restart.Steps.RestartKubelet.PerDay = 0, 0 // no bound
 		c.Restart.Steps.StopSandbox.Enabled = false
 	})
 	s.watch(10 * time.Second)
 	budgets := s.published().Agent.Budgets
-	for _, step := range []restartpolicy.StepKind{restartpolicy.RestartKubelet, restartpolicy.StopSandbox, restartpolicy.RemoveSandbox} {
+	for _, step := range []restartpolicy.StepKind{restartpolicy.RestartKubelet, restartpolicy.StopSandbox} {
 		if _, there := budgets[step]; there {
 			t.Errorf("%s is among %v", step, budgets)
 		}

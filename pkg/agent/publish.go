@@ -40,7 +40,7 @@ func (a *Agent) publish(acting *status.Acting) {
 
 func nodeOf(s *node.Snapshot) status.Node {
 	n := status.Node{
-		Name: s.Settings.NodeName,
+		Name: s.Settings.NodeName, Identity: identityOf(s), NotKnown: notKnown(s), InProgress: inProgress(s),
 		Runtime: status.Runtime{
 			Name: s.Runtime.Name, Version: s.Runtime.Version, Error: text(s.Runtime.Err), Unit: unitOf(s.Runtime.Unit),
 		},
@@ -71,15 +71,18 @@ func (a *Agent) verdict(v restartpolicy.Verdict) status.Verdict {
 	out := status.Verdict{
 		Namespace: v.Namespace, Pod: v.Name, PodUID: v.Target.UID, Container: v.Container,
 		State: v.State, Detail: v.Detail, ForSeconds: seconds(now - v.Since),
-		BlockedBy: v.Guards, Steps: v.Ladder,
+		Steps: v.Steps,
 	}
-	switch {
-	case len(v.Ladder) > 0:
+	for _, i := range v.Inhibitors {
+		out.BlockedBy = append(out.BlockedBy, i.Name)
+		out.Inhibitors = append(out.Inhibitors, i.String())
+	}
+	for _, c := range v.Missing() {
+		out.Missing = append(out.Missing, c.String())
+	}
+	if len(v.Steps) > 0 {
 		next := seconds(v.Due - now)
 		out.Next, out.Overdue = &next, now >= v.Due
-	case v.State == restartpolicy.StartFailing:
-		// No step would help, so there is none due; it is down all the same.
-		out.Overdue = now-v.Since >= a.policy.Deadlines.StartFailing.Duration
 	}
 	return out
 }

@@ -102,7 +102,7 @@ func (c *fakeClock) BootID() string    { return "boot-1" }
 
 type fakeRemedy scene
 
-func (r *fakeRemedy) Do(_ context.Context, step restartpolicy.Step) remedy.Outcome {
+func (r *fakeRemedy) Do(_ context.Context, step restartpolicy.Step, _ remedy.Confirm) remedy.Outcome {
 	r.did = append(r.did, step)
 	return r.doing(step)
 }
@@ -211,7 +211,7 @@ func healthy() node.Snapshot {
 }
 
 // stale is that node with a container that CRI calls running and that is dead:
-// the shortest deadline and a ladder of two steps.
+// the shortest deadline and one step.
 func stale() node.Snapshot {
 	s := healthy()
 	s.Runtime.Sandboxes[0].Containers[0].Process = node.Process{PID: 100, State: node.ProcessGone, CgroupEmpty: true}

@@ -35,8 +35,8 @@ func (a *Agent) turn(ctx context.Context) (again bool) {
 	a.review(s, verdicts)
 	a.saveEvidence(ctx, s, verdicts)
 
-	verdicts = a.withhold(s, verdicts)
-	step, verdicts := restartpolicy.Plan(a.policy, s, verdicts, a.journal.Ledger(a.policy.DryRun))
+	ledger := a.ledger(s)
+	step, verdicts := restartpolicy.Plan(a.policy, s, verdicts, ledger)
 	a.last = seen{s, verdicts}
 	a.Logger.Debug("looked", "looks", a.looks, "verdicts", len(verdicts), "due", step != nil)
 	a.publish(nil)
@@ -47,7 +47,7 @@ func (a *Agent) turn(ctx context.Context) (again bool) {
 	case a.policy.DryRun:
 		a.announce(*step)
 	default:
-		again = a.act(ctx, *step)
+		again = a.act(ctx, *step, ledger)
 	}
 	a.manager.turned()
 	return again

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/config"
@@ -10,68 +9,21 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
 
-// Guards that the agent adds to those of the policy.
-const (
-	guardJournalLost = "journal-lost"
-	guardRefused     = "refused"
-)
-
 const withheldUnwritable = "the journal cannot be written: "
 
-// maxRefusalWait bounds the wait after a refusal.
-const maxRefusalWait = 5 * time.Minute
-
-// refusal is the memory of acts that were refused for one key. Without it, a
-// refusal that lasts would be repeated, and entered in the journal, at each
-// look: refused acts count against no budget.
-type refusal struct {
-	times int
-	until time.Duration
-}
-
-// refused notes the result of an act.
-func (a *Agent) refused(act restartpolicy.Act) {
-	if act.Result != restartpolicy.ResultRefused {
-		delete(a.refusals, act.Key)
-		return
-	}
-	r := a.refusals[act.Key]
-	wait := a.Config.Interval.Duration << min(r.times, 10)
-	a.refusals[act.Key] = refusal{r.times + 1, act.Finished.Boot + min(wait, maxRefusalWait)}
-}
-
-// withhold adds the agent's own guards to the verdicts that would lead to an
-// act. The argument is not changed.
-func (a *Agent) withhold(s *node.Snapshot, verdicts []restartpolicy.Verdict) []restartpolicy.Verdict {
+// ledger is what the policy reckons budgets from, and why it may be incomplete.
+func (a *Agent) ledger(s *node.Snapshot) restartpolicy.Ledger {
+	l := a.journal.Ledger(a.policy.DryRun)
 	a.withheld = ""
-	if left := a.journalLost(s); left > 0 {
-		a.withheld = fmt.Sprintf("the journal was lost: what was done before is not known, so no act for another %s",
-			left.Round(time.Second))
-	}
-	held := a.withheld != ""
-	if a.unwritable != "" && !held {
-		// No guard: each act that is due tries anew.
+	switch left := a.journalLost(s); {
+	case left > 0:
+		l.Withheld = fmt.Sprintf("the journal was lost: what was done before is not known, so no act for another %s", left.Round(time.Second))
+		a.withheld = l.Withheld
+	case a.unwritable != "":
+		// It inhibits nothing: each act that is due tries anew.
 		a.withheld = withheldUnwritable + a.unwritable
 	}
-	out := slices.Clone(verdicts)
-	refusals := map[restartpolicy.Key]refusal{}
-	for i := range out {
-		v := &out[i]
-		if len(v.Ladder) == 0 {
-			continue
-		}
-		if held {
-			v.Guards = append(slices.Clone(v.Guards), guardJournalLost)
-		}
-		if r, ok := a.refusals[v.Key]; ok {
-			refusals[v.Key] = r
-			if s.Taken.Boot < r.until {
-				v.Guards = append(slices.Clone(v.Guards), guardRefused)
-			}
-		}
-	}
-	a.refusals = refusals
-	return out
+	return l
 }
 
 // journalLost is how much longer nothing is done because a journal was lost.
@@ -84,13 +36,12 @@ func (a *Agent) journalLost(s *node.Snapshot) time.Duration {
 }
 
 // longestGap is the time after which no gap between two acts, and no bound for
-// an hour, can hold back an act any more.
+// an hour, can hold back an act any more. The bounds for a day are not waited
+// for: a node would be without help for a day.
 func longestGap(p config.Restart) time.Duration {
 	longest := time.Hour
-	for _, s := range []config.Step{
-		p.Steps.StopContainer, p.Steps.RemoveContainer, p.Steps.StopOldSandbox, p.Steps.RestartKubelet,
-		p.Steps.StopSandbox, p.Steps.RestartRuntime, p.Steps.RemoveSandbox, p.Steps.ReplaceManifest,
-	} {
+	for _, kind := range restartpolicy.Steps {
+		s := restartpolicy.StepOf(p.Steps, kind)
 		longest = max(longest, s.Gap.Duration, s.GapMax.Duration)
 	}
 	for _, gap := range p.RejectedGaps {

@@ -117,10 +117,9 @@ func defaultSteps() Steps {
 		StopContainer:   Step{Enabled: true, Timeout: seconds(45), Settle: seconds(120), Gap: seconds(60), GapMax: seconds(3600), PerHour: 12},
 		RemoveContainer: Step{Enabled: true, Timeout: seconds(45), Settle: seconds(120), Gap: seconds(60), GapMax: seconds(3600), PerHour: 12},
 		StopOldSandbox:  Step{Enabled: true, Timeout: seconds(5), Settle: seconds(120), Gap: seconds(60), GapMax: seconds(3600), PerHour: 12},
-		RestartKubelet:  Step{Enabled: true, Timeout: seconds(120), Settle: seconds(180), Gap: seconds(300), GapMax: seconds(3600), PerHour: 3},
+		RestartKubelet:  Step{Enabled: true, Timeout: seconds(120), Settle: seconds(180), Gap: seconds(300), GapMax: seconds(3600), PerHour: 3, PerDay: 6},
 		StopSandbox:     Step{Enabled: true, Timeout: seconds(5), Settle: seconds(180), Gap: seconds(600), GapMax: seconds(3600), PerHour: 2},
-		RestartRuntime:  Step{Enabled: true, Timeout: seconds(120), Settle: seconds(300), Gap: seconds(3600), GapMax: seconds(3600), PerHour: 1},
-		RemoveSandbox:   Step{Timeout: seconds(45), Settle: seconds(180), Gap: seconds(600), GapMax: seconds(3600), PerHour: 2},
+		RestartRuntime:  Step{Enabled: true, Timeout: seconds(120), Settle: seconds(300), Gap: seconds(3600), GapMax: seconds(3600), PerHour: 1, PerDay: 2},
 		ReplaceManifest: Step{Timeout: seconds(30), Settle: seconds(60), Gap: seconds(60), GapMax: seconds(3600), PerHour: 6},
 	}
 }

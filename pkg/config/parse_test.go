@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,8 +43,8 @@ restart:
   dryRun: true
   jitter: 0
   steps:
-    removeSandbox:
-      enabled: true
+    stopSandbox:
+      enabled: false
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ restart:
 	want.Kubelet.NodeName = "007"
 	want.Runtime.OCIRuntimes = []string{"crun"}
 	want.Restart.Looks, want.Restart.DryRun, want.Restart.Jitter.Duration = 5, true, 0
-	want.Restart.Steps.RemoveSandbox.Enabled = true
+	want.Restart.Steps.StopSandbox.Enabled = false
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want (-) and got (+) differ:\n%s", diff)
 	}
@@ -172,15 +173,26 @@ func write(t *testing.T, path, text string) {
 
 func TestALongListOfErrorsIsFound(t *testing.T) {
 	items := strings.Repeat("a,", 30000)
-	began := time.Now()
+	before := computed(t)
 	_, err := Parse("c", []byte(head+"restart: {rejectedGaps: ["+items+"]}"))
 	var all Errors
 	if !errors.As(err, &all) || len(all) != 30000 {
 		t.Errorf("got %d errors, want one for each item", len(all))
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := computed(t) - before; took > 10*time.Second {
 		t.Errorf("it took %s", took)
 	}
+}
+
+// computed is the processor time of this process so far. Unlike time it does
+// not pass while other processes run.
+func computed(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func FuzzParse(f *testing.F) {

@@ -139,13 +139,16 @@ type Restart struct {
 	HoldOffs HoldOffs `json:"holdOffs"`
 	// Deadlines are how long each fault may last before an act.
 	Deadlines Deadlines `json:"deadlines"`
-	// Steps are the rungs of the ladder.
+	// Steps are what may be done.
 	Steps Steps `json:"steps"`
-	// BreakerReset is how long the agent only reports a fault after the ladder
-	// has been climbed in vain.
+	// AcceptCost restarts the kubelet also where that may end a static pod that
+	// runs (see docs/verdicts.md); otherwise it is only reported.
+	AcceptCost bool `json:"acceptCost"`
+	// BreakerReset is how long the agent only reports a fault after all steps
+	// have been taken in vain.
 	BreakerReset Duration `json:"breakerReset"`
-	// RejectedGaps are the waits between retries of a pod that the kubelet
-	// rejected at admission: the reason may be real. The last repeats.
+	// RejectedGaps are the waits after each retry of a pod that the kubelet
+	// rejected at admission; there are as many retries. The reason may be real.
 	RejectedGaps []Duration `json:"rejectedGaps"`
 	// Jitter is the longest random delay before a kubelet or runtime restart,
 	// so that several nodes do not act in step.
@@ -216,7 +219,7 @@ type Deadlines struct {
 	HungCall Duration `json:"hungCall"`
 }
 
-// Steps are the rungs of the ladder, least destructive first.
+// Steps are what may be done, least destructive first.
 type Steps struct {
 	// StopContainer stops a container that CRI calls running and whose process
 	// is gone. Its record and log stay.
@@ -228,20 +231,17 @@ type Steps struct {
 	StopOldSandbox Step `json:"stopOldSandbox"`
 	// RestartKubelet restarts the kubelet's service. Containers keep running.
 	RestartKubelet Step `json:"restartKubelet"`
-	// StopSandbox stops the pod's sandbox with all of its containers, so that
-	// the kubelet makes a new one.
+	// StopSandbox stops a sandbox whose own process is gone, with all of its
+	// containers, so that the kubelet makes a new one.
 	StopSandbox Step `json:"stopSandbox"`
 	// RestartRuntime restarts the container runtime's service.
 	RestartRuntime Step `json:"restartRuntime"`
-	// RemoveSandbox removes the pod's sandbox with its records; their logs are
-	// lost to the API.
-	RemoveSandbox Step `json:"removeSandbox"`
 	// ReplaceManifest takes the manifest out of its directory and puts it back,
 	// so that the kubelet admits the pod anew.
 	ReplaceManifest Step `json:"replaceManifest"`
 }
 
-// Step is one rung of the ladder.
+// Step is one kind of act.
 type Step struct {
 	// Enabled allows the step.
 	Enabled bool `json:"enabled"`
@@ -255,8 +255,11 @@ type Step struct {
 	Gap Duration `json:"gap"`
 	// GapMax is the longest Gap.
 	GapMax Duration `json:"gapMax"`
-	// PerHour bounds such steps on the whole node; 0 means no bound.
+	// PerHour bounds such steps on the whole node in an hour, for all reasons
+	// together; 0 means no bound.
 	PerHour int `json:"perHour"`
+	// PerDay is the same for a day.
+	PerDay int `json:"perDay"`
 }
 
 // Logs is the keeping of crash records: what each attempt of a static pod's

@@ -58,7 +58,7 @@ func (c *check) steps(s Steps) {
 		{"stopContainer", s.StopContainer}, {"removeContainer", s.RemoveContainer},
 		{"stopOldSandbox", s.StopOldSandbox}, {"restartKubelet", s.RestartKubelet},
 		{"stopSandbox", s.StopSandbox}, {"restartRuntime", s.RestartRuntime},
-		{"removeSandbox", s.RemoveSandbox}, {"replaceManifest", s.ReplaceManifest},
+		{"replaceManifest", s.ReplaceManifest},
 	} {
 		c.step("restart.steps."+is.name, is.step)
 	}
@@ -74,6 +74,7 @@ func (c *check) step(at string, s Step) {
 		c.add(at+".gapMax", "must not be less than gap: %s is less than %s", short(s.GapMax.Duration), short(s.Gap.Duration))
 	}
 	c.count(at+".perHour", s.PerHour, 0, 3600)
+	c.count(at+".perDay", s.PerDay, 0, 86400)
 }
 
 // rejectedGaps rise: the longer a reason lasts the likelier it is real.

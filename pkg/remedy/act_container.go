@@ -18,23 +18,28 @@ const (
 	verifyBound = 5 * time.Second
 )
 
-// stopContainer makes the runtime notice that a process is gone. CRI-O needs
+// stopContainer makes the runtime notice that a process is gone, or ends the
+// older of two attempts that run. CRI-O needs
 // up to 45 s for it while it waits for an exit file that never comes; what
 // counts is the list, not what the call returned.
 func (e *Executor) stopContainer(ctx context.Context, step restartpolicy.Step) (string, error) {
 	id := step.Target.ContainerID
 	call, cancel := begun(ctx, step.Timeout)
 	defer cancel()
-	err := e.Runtime.StopContainer(call, id, min(step.Target.Grace, deadGrace))
+	grace := min(step.Target.Grace, deadGrace)
+	if step.State == restartpolicy.DuplicateRunning {
+		grace = step.Target.Grace
+	}
+	err := e.Runtime.StopContainer(call, id, grace)
 	_, waited := e.await(context.WithoutCancel(ctx), verifyBound, func(s *node.Snapshot) bool {
 		c, _, ok := findContainer(s, id)
 		return s.Runtime.Err == nil && (!ok || c.State != node.ContainerRunning)
 	})
 	switch {
 	case waited == nil && err == nil:
-		return "the runtime has noticed that the process is gone", nil
+		return "the runtime says that it has ended", nil
 	case waited == nil:
-		return "the call failed and the runtime has noticed all the same: " + oneLine(err.Error()), nil
+		return "the call failed and it has ended all the same: " + oneLine(err.Error()), nil
 	case err != nil:
 		return "", err
 	}

@@ -72,7 +72,7 @@ func kubeletWorks(s *node.Snapshot, age time.Duration) bool {
 	case v.SourcesNotReady:
 		return true
 	}
-	return s.Kubelet.Healthy && age >= blindSettle
+	return (s.Kubelet.Healthy || v.Answered) && age >= blindSettle
 }
 
 func (e *Executor) kubeletTrouble(step restartpolicy.Step, before, last *node.Snapshot) error {

@@ -30,25 +30,6 @@ func (e *Executor) stopSandbox(ctx context.Context, step restartpolicy.Step) (st
 	return "", fmt.Errorf("stop sandbox %s: the call returned and the sandbox is still ready", short(id))
 }
 
-// removeSandbox takes a stopped sandbox and its records away.
-func (e *Executor) removeSandbox(ctx context.Context, step restartpolicy.Step) (string, error) {
-	id := step.Target.SandboxID
-	call, cancel := begun(ctx, step.Timeout)
-	defer cancel()
-	err := e.Runtime.RemovePodSandbox(call, id)
-	_, waited := e.await(context.WithoutCancel(ctx), verifyBound, func(s *node.Snapshot) bool {
-		_, ok := findSandbox(s, id)
-		return s.Runtime.Err == nil && !ok
-	})
-	switch {
-	case waited == nil:
-		return "the sandbox is gone", nil
-	case err != nil:
-		return "", err
-	}
-	return "", fmt.Errorf("remove sandbox %s: the call returned and the sandbox is still there", short(id))
-}
-
 func findSandbox(s *node.Snapshot, id string) (node.Sandbox, bool) {
 	for _, sb := range s.Runtime.Sandboxes {
 		if sb.ID == id && id != "" {

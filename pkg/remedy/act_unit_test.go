@@ -160,7 +160,7 @@ func TestRestartOfTheKubelet(t *testing.T) {
 			inBubble(t, func(t *testing.T, n *scripted) {
 				e, step := n.given(c.step)
 				c.script(n)
-				_, took := expect(t, e, t.Context(), step, c.result, c.detail)
+				_, took := n.expect(t, e, t.Context(), step, c.result, c.detail)
 				n.called(c.calls...)
 				if took > c.atMost || took < c.atLeast {
 					t.Errorf("took %s, not %s to %s", took, c.atLeast, c.atMost)
@@ -175,7 +175,7 @@ func TestAnAgentThatStopsDoesNotWaitForTheKubelet(t *testing.T) {
 		e, step := n.given("restart kubelet")
 		ctx, cancel := context.WithCancel(t.Context())
 		n.onAct = func(context.Context, string) error { cancel(); return nil }
-		_, took := expect(t, e, ctx, step, restartpolicy.ResultDone, "before the effect is known")
+		_, took := n.expect(t, e, ctx, step, restartpolicy.ResultDone, "before the effect is known")
 		n.called("restart kubelet.service")
 		if took > time.Second {
 			t.Errorf("took %s", took)
@@ -232,7 +232,7 @@ func TestRestartOfTheRuntime(t *testing.T) {
 				e, step := n.given("restart runtime")
 				step.Timeout = 120 * time.Second
 				c.script(n)
-				_, took := expect(t, e, t.Context(), step, c.result, c.detail)
+				_, took := n.expect(t, e, t.Context(), step, c.result, c.detail)
 				n.called(c.calls...)
 				if took > step.Timeout+2*time.Second {
 					t.Errorf("took %s", took)

@@ -30,7 +30,7 @@ func TestACommandRestartsTheKubeletWhereThereIsNoSystemd(t *testing.T) {
 	n := newScripted(t)
 	mark := filepath.Join(t.TempDir(), "mark")
 	e, step := n.withoutSystemd("echo done > " + mark)
-	expect(t, e, t.Context(), step, restartpolicy.ResultDone, "looks after pods again")
+	n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, "looks after pods again")
 	if read(t, mark) != "done\n" {
 		t.Error("the command did not run")
 	}
@@ -40,7 +40,7 @@ func TestACommandRestartsTheKubeletWhereThereIsNoSystemd(t *testing.T) {
 func TestACommandThatFailsIsReportedWithItsOutput(t *testing.T) {
 	n := newScripted(t)
 	e, step := n.withoutSystemd("echo no such service >&2; exit 5")
-	expect(t, e, t.Context(), step, restartpolicy.ResultFailed, "exit status 5: no such service")
+	n.expect(t, e, t.Context(), step, restartpolicy.ResultFailed, "exit status 5: no such service")
 }
 
 func TestACommandIsKilledWithItsChildren(t *testing.T) {

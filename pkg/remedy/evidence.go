@@ -54,8 +54,7 @@ func newArchive(d Dependencies) *archive {
 
 // subject is what evidence is saved about.
 type subject struct {
-	policy judgment
-	snap   *node.Snapshot
+	snap *node.Snapshot
 	// why is a step or a verdict: it opens facts.json.
 	why    any
 	label  string
@@ -80,7 +79,7 @@ func (x subject) name() string {
 // and one line for each thing that could not be saved.
 func (e *Executor) SaveEvidence(ctx context.Context, s *node.Snapshot, v restartpolicy.Verdict) (dir string, missing []string) {
 	return e.evidence.save(ctx, subject{
-		policy: judge(e.Policy, s), snap: s, why: v, label: "verdict-" + string(v.State), key: v.Key, target: v.Target,
+		snap: s, why: v, label: "verdict-" + string(v.State), key: v.Key, target: v.Target,
 		wide: v.Key.Name == "",
 	})
 }
@@ -129,12 +128,12 @@ func (a *archive) fill(ctx context.Context, x subject, made chan<- string) []str
 		return []string{"everything: " + err.Error()}
 	}
 	made <- dir
-	b := &bag{archive: a, dir: dir, left: a.limits.actBytes}
+	b := &evidenceDir{archive: a, dir: dir, left: a.limits.actBytes}
 	b.facts(x)
 	b.manifests(ctx, x)
 	b.logs(ctx, x)
 	b.journals(ctx, x)
-	b.confess()
+	b.listMissing()
 	return b.missing
 }
 
@@ -144,41 +143,41 @@ func (a *archive) conclude(out Outcome) {
 		return
 	}
 	defer a.writing.Unlock()
-	b := &bag{archive: a, dir: out.Evidence, left: 1 << 20}
+	b := &evidenceDir{archive: a, dir: out.Evidence, left: 1 << 20}
 	b.put("outcome.txt", []byte(string(out.Result)+": "+out.Detail+"\n"))
 }
 
-// bag is the directory that is being filled.
-type bag struct {
+// evidenceDir is the directory that is being filled.
+type evidenceDir struct {
 	*archive
 	dir     string
 	left    int64
 	missing []string
 }
 
-func (b *bag) lack(what string, why any) {
+func (b *evidenceDir) miss(what string, why any) {
 	b.missing = append(b.missing, fmt.Sprintf("%s: %v", what, why))
 }
 
 // put writes one small file whole, or says that it is missing.
-func (b *bag) put(name string, data []byte) {
+func (b *evidenceDir) put(name string, data []byte) {
 	if int64(len(data)) > b.left {
-		b.lack(name, "the act's limit of bytes is reached")
+		b.miss(name, "the act's limit of bytes is reached")
 		return
 	}
 	f, err := b.create(filepath.Join(b.dir, name))
 	if err != nil {
-		b.lack(name, err)
+		b.miss(name, err)
 		return
 	}
 	n, err := f.Write(data)
 	b.left -= int64(n)
 	if err := firstErr(err, f.Close()); err != nil {
-		b.lack(name, err)
+		b.miss(name, err)
 	}
 }
 
-func (b *bag) journals(ctx context.Context, x subject) {
+func (b *evidenceDir) journals(ctx context.Context, x subject) {
 	for _, unit := range append(append([]string{}, b.units...), x.units...) {
 		if unit == "" {
 			continue
@@ -188,13 +187,13 @@ func (b *bag) journals(ctx context.Context, x subject) {
 			b.put("journal-"+safeName(unit)+".txt", text)
 		}
 		if err != nil {
-			b.lack("journal of "+unit, oneLine(err.Error()))
+			b.miss("journal of "+unit, oneLine(err.Error()))
 		}
 	}
 }
 
-// confess writes what is missing into the evidence itself.
-func (b *bag) confess() {
+// listMissing writes what is missing into the evidence itself.
+func (b *evidenceDir) listMissing() {
 	if len(b.missing) > 0 {
 		b.left = 1 << 20
 		b.put("missing.txt", []byte(strings.Join(b.missing, "\n")+"\n"))
@@ -215,8 +214,8 @@ func makeUnique(path string) (string, error) {
 	}
 }
 
-func subjectOf(policy judgment, s *node.Snapshot, step restartpolicy.Step, runtimeUnit string) subject {
-	x := subject{policy: policy, snap: s, why: step, label: string(step.Kind), key: step.Key, target: step.Target, wide: step.Kind.NodeWide()}
+func subjectOf(s *node.Snapshot, step restartpolicy.Step, runtimeUnit string) subject {
+	x := subject{snap: s, why: step, label: string(step.Kind), key: step.Key, target: step.Target, wide: step.Kind.NodeWide()}
 	if step.Kind == restartpolicy.RestartRuntime {
 		x.units = []string{runtimeUnit}
 	}

@@ -91,7 +91,7 @@ type containerFacts struct {
 }
 
 // facts writes facts.json. A part that is too large leaves room for the rest.
-func (b *bag) facts(x subject) {
+func (b *evidenceDir) facts(x subject) {
 	s := x.snap
 	f := facts{Why: x.why, Taken: s.Taken, Host: s.Host,
 		Kubelet: kubeletFacts{
@@ -109,12 +109,12 @@ func (b *bag) facts(x subject) {
 	}
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err == nil && len(data) > factsBytes {
-		b.lack("pods in facts.json", "larger than the limit")
+		b.miss("pods in facts.json", "larger than the limit")
 		f.Pods = nil
 		data, err = json.MarshalIndent(f, "", "  ")
 	}
 	if err != nil {
-		b.lack("facts.json", err)
+		b.miss("facts.json", err)
 		return
 	}
 	b.put("facts.json", append(data, '\n'))
@@ -150,17 +150,17 @@ func (x subject) pods() []node.PodName {
 func podFactsOf(s *node.Snapshot, pod node.PodName) podFacts {
 	f := podFacts{PodName: pod}
 	if m, ok := s.Intent.Find(pod); ok {
-		f.Manifest, f.Digest, f.Modified = m.Path, m.Digest, stamp(m.Modified)
+		f.Manifest, f.Digest, f.Modified = m.Path, m.Digest, timestamp(m.Modified)
 	}
 	if v, ok := s.Kubelet.View.Find(pod); ok {
 		f.View = &viewFacts{v.UID, v.Phase, v.Reason, v.Message, v.Terminating, v.Statuses}
 	}
 	for _, sb := range s.Runtime.Of(pod) {
-		out := sandboxFacts{ID: sb.ID, UID: sb.UID, Attempt: sb.Attempt, Ready: sb.Ready, Source: sb.Source, Created: stamp(sb.CreatedAt)}
+		out := sandboxFacts{ID: sb.ID, UID: sb.UID, Attempt: sb.Attempt, Ready: sb.Ready, Source: sb.Source, Created: timestamp(sb.CreatedAt)}
 		for _, c := range sb.Containers {
 			out.Containers = append(out.Containers, containerFacts{
 				ID: c.ID, Name: c.Name, Attempt: c.Attempt, State: c.State,
-				Created: stamp(c.CreatedAt), Started: stamp(c.StartedAt), Finished: stamp(c.FinishedAt),
+				Created: timestamp(c.CreatedAt), Started: timestamp(c.StartedAt), Finished: timestamp(c.FinishedAt),
 				ExitCode: c.ExitCode, Reason: c.Reason, LogPath: c.LogPath, Grace: c.Grace.String(), Process: c.Process,
 			})
 		}
@@ -173,7 +173,7 @@ func unitOf(u node.Unit) unitFacts { return unitFacts{u, text(u.Err)} }
 
 // stamp keeps also dates that are absurd: CRI-O dates an end that it missed
 // to the year 1754, and JSON has no year beyond 9999.
-func stamp(t time.Time) string {
+func timestamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

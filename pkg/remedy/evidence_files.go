@@ -39,10 +39,10 @@ func linkFile(from *os.File, to string) error {
 
 // take saves a file of another program under a name: by a link where it may
 // be linked, else by a copy of its end.
-func (b *bag) take(path, name string, limit int64, mayLink bool) {
+func (b *evidenceDir) take(path, name string, limit int64, mayLink bool) {
 	from, size, err := openRegular(path)
 	if err != nil {
-		b.lack(path, err)
+		b.miss(path, err)
 		return
 	}
 	defer from.Close()
@@ -50,7 +50,7 @@ func (b *bag) take(path, name string, limit int64, mayLink bool) {
 		limit = min(limit, b.left)
 	}
 	if limit <= 0 {
-		b.lack(path, "the act's limit of bytes is reached")
+		b.miss(path, "the act's limit of bytes is reached")
 		return
 	}
 	to := filepath.Join(b.dir, name)
@@ -63,23 +63,23 @@ func (b *bag) take(path, name string, limit int64, mayLink bool) {
 
 // copyTail copies the last bytes of a file. What was copied before an error is
 // kept.
-func (b *bag) copyTail(from *os.File, size int64, to string, limit int64) {
+func (b *evidenceDir) copyTail(from *os.File, size int64, to string, limit int64) {
 	if size > limit {
-		b.lack(from.Name(), fmt.Sprintf("only its last %d bytes of %d are kept", limit, size))
+		b.miss(from.Name(), fmt.Sprintf("only its last %d bytes of %d are kept", limit, size))
 	}
 	if _, err := from.Seek(max(0, size-limit), io.SeekStart); err != nil {
-		b.lack(from.Name(), err)
+		b.miss(from.Name(), err)
 		return
 	}
 	f, err := b.create(to)
 	if err != nil {
-		b.lack(from.Name(), err)
+		b.miss(from.Name(), err)
 		return
 	}
 	n, err := io.Copy(f, io.LimitReader(from, limit))
 	b.left -= n
 	if err := firstErr(err, f.Close()); err != nil {
-		b.lack(from.Name(), err)
+		b.miss(from.Name(), err)
 	}
 }
 

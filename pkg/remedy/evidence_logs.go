@@ -13,14 +13,14 @@ import (
 const manifestBytes = 1 << 20
 
 // manifests copies the manifests of the pods concerned.
-func (b *bag) manifests(ctx context.Context, x subject) {
+func (b *evidenceDir) manifests(ctx context.Context, x subject) {
 	for _, pod := range x.pods() {
 		m, ok := x.snap.Intent.Find(pod)
 		if !ok {
 			continue
 		}
 		if ctx.Err() != nil {
-			b.lack("manifest "+m.Path, "no time left")
+			b.miss("manifest "+m.Path, "no time left")
 			continue
 		}
 		b.take(m.Path, "manifest-"+safeName(filepath.Base(m.Path)), manifestBytes, false)
@@ -36,9 +36,9 @@ type logFile struct {
 
 // logs saves the logs of what is dead, and of what the act, or a kubelet that
 // comes to, is going to delete.
-func (b *bag) logs(ctx context.Context, x subject) {
+func (b *evidenceDir) logs(ctx context.Context, x subject) {
 	if x.snap.Runtime.Err != nil {
-		b.lack("logs", "the runtime does not answer: "+oneLine(x.snap.Runtime.Err.Error()))
+		b.miss("logs", "the runtime does not answer: "+oneLine(x.snap.Runtime.Err.Error()))
 		return
 	}
 	taken := map[string]bool{}
@@ -49,7 +49,7 @@ func (b *bag) logs(ctx context.Context, x subject) {
 		}
 		taken[name] = true
 		if ctx.Err() != nil {
-			b.lack(l.path, "no time left")
+			b.miss(l.path, "no time left")
 			continue
 		}
 		b.take(l.path, name, b.limits.logBytes, true)
@@ -59,7 +59,7 @@ func (b *bag) logs(ctx context.Context, x subject) {
 func (x subject) logs() []logFile {
 	var out []logFile
 	for _, pod := range x.pods() {
-		uid := x.policy.uid(pod)
+		uid := x.uid(pod)
 		names := map[string]bool{}
 		for _, sb := range x.snap.Runtime.Of(pod) {
 			if !sb.Static() {
@@ -82,6 +82,18 @@ func (x subject) logs() []logFile {
 	}
 	slices.SortStableFunc(out, func(a, b logFile) int { return a.rank - b.rank })
 	return out
+}
+
+// uid is the generation of a pod that the kubelet has, or that its manifest
+// names; empty if neither tells, for which every log is wanted.
+func (x subject) uid(pod node.PodName) string {
+	if v, ok := x.snap.Kubelet.View.Find(pod); ok && x.snap.Kubelet.View.Known() {
+		return v.UID
+	}
+	if m, ok := x.snap.Intent.Find(pod); ok && m.Pod != nil {
+		return string(m.Pod.UID)
+	}
+	return ""
 }
 
 // rank orders the logs: the container that the act is about, its sandbox, old

@@ -75,7 +75,7 @@ func TestActsOfOneMomentGetDirectoriesOfTheirOwn(t *testing.T) {
 	n := newScripted(t)
 	e, step := n.given("stop container")
 	s := n.look(t.Context())
-	x := subjectOf(judge(n.policy, s), s, step, "")
+	x := subjectOf(s, step, "")
 	first, _ := e.evidence.save(t.Context(), x)
 	second, _ := e.evidence.save(t.Context(), x)
 	if first == second || !strings.HasSuffix(second, "-2") {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,7 +62,7 @@ func TestEvidenceOfAnActOnOnePod(t *testing.T) {
 		n.sb(1).Ready = false
 		return os.Remove(log)
 	}
-	out, _ := expect(t, e, t.Context(), step, restartpolicy.ResultDone, "the sandbox is stopped")
+	out, _ := n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, "the sandbox is stopped")
 	if out.Evidence != dir || !strings.HasSuffix(dir, "-stop-old-sandbox-sandbox-old") || !actDirectory.MatchString(filepath.Base(dir)) {
 		t.Errorf("evidence in %s, at the act %s", out.Evidence, dir)
 	}
@@ -86,7 +87,7 @@ func TestEvidenceOfAnActOnOnePod(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, dir, "facts.json")), &facts); err != nil {
 		t.Fatal(err)
 	}
-	if facts.Why != step || facts.Pods[0].View.UID != "uid-new" || len(facts.Pods[0].Sandboxes) != 2 || facts.Kubelet.Unit.MainPID != 100 {
+	if !reflect.DeepEqual(facts.Why, step) || facts.Pods[0].View.UID != "uid-new" || len(facts.Pods[0].Sandboxes) != 2 || facts.Kubelet.Unit.MainPID != 100 {
 		t.Errorf("facts %+v", facts)
 	}
 	if got := facts.Pods[0].Sandboxes[1].Containers[0].Finished; !strings.HasPrefix(got, "292277-01-01") {
@@ -123,7 +124,7 @@ func TestEvidenceOfANodeWideActHasEveryDeadLogAndOldGeneration(t *testing.T) {
 	n.withLog(&n.sb(3).Containers[0], "not ours\n")
 	n.onAct = func(context.Context, string) error { n.kubeletUp(); return nil }
 
-	out := e.Do(t.Context(), step)
+	out := e.Do(t.Context(), step, n.confirm)
 	if got, want := names(t, out.Evidence), "app-node1_main_3.log app-node1_main_3_uid-old.log etcd-node1_main_2.log etcd-node1_side_4.log facts.json journal-kubelet.service.txt manifest-app.yaml missing.txt outcome.txt"; got != want {
 		t.Errorf("saved %s, want %s", got, want)
 	}
@@ -140,7 +141,7 @@ func TestSaveEvidenceOfAVerdict(t *testing.T) {
 	n.waitingForOld()
 	n.withLog(n.main(), "last words\n")
 	s := n.look(t.Context())
-	for _, v := range judge(n.policy, s) {
+	for _, v := range n.judged() {
 		if v.State != restartpolicy.WaitingForOld {
 			continue
 		}
@@ -157,7 +158,7 @@ func TestTheRuntimesJournalIsKeptBeforeItsRestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *scripted) {
 		e, step := n.given("restart runtime")
 		n.onAct = func(context.Context, string) error { n.runtimeUp(); return nil }
-		out := e.Do(t.Context(), step)
+		out := e.Do(t.Context(), step, n.confirm)
 		if got := read(t, out.Evidence, "journal-crio.service.txt"); got != "journal of crio.service\n" {
 			t.Errorf("journal %q", got)
 		}
@@ -185,7 +186,7 @@ func TestLogsThatAreNoPlainFilesAreNotTaken(t *testing.T) {
 			if err := c.make(n.main().LogPath); err != nil {
 				t.Fatal(err)
 			}
-			dir, missing := e.evidence.save(t.Context(), subjectOf(judge(n.policy, &n.snap), &n.snap, step, ""))
+			dir, missing := e.evidence.save(t.Context(), subjectOf(&n.snap, step, ""))
 			if len(missing) != 1 || !strings.Contains(missing[0], c.want) || !strings.Contains(read(t, dir, "missing.txt"), c.want) {
 				t.Errorf("missing %v", missing)
 			}
@@ -202,7 +203,7 @@ func TestALogOnAnotherFileSystemIsCopied(t *testing.T) {
 	n.withLog(n.main(), "0123456789")
 	e.evidence.link = func(*os.File, string) error { return syscall.EXDEV }
 	e.evidence.limits.logBytes = 4
-	dir, missing := e.evidence.save(t.Context(), subjectOf(judge(n.policy, &n.snap), &n.snap, step, ""))
+	dir, missing := e.evidence.save(t.Context(), subjectOf(&n.snap, step, ""))
 	if got := read(t, dir, "app-node1_main_3.log"); got != "6789" {
 		t.Errorf("log %q", got)
 	}
@@ -215,7 +216,7 @@ func TestALogIsLinkedWhereItCanBe(t *testing.T) {
 	n := newScripted(t)
 	e, step := n.given("stop container")
 	path := n.withLog(n.main(), "text")
-	dir, _ := e.evidence.save(t.Context(), subjectOf(judge(n.policy, &n.snap), &n.snap, step, ""))
+	dir, _ := e.evidence.save(t.Context(), subjectOf(&n.snap, step, ""))
 	if !sameFile(path, filepath.Join(dir, "app-node1_main_3.log")) {
 		t.Skip("no hard links between these directories")
 	}
@@ -226,7 +227,7 @@ func TestTheBytesOfAnActAreBounded(t *testing.T) {
 	e, step := n.given("stop old")
 	n.withLog(&n.sb(1).Containers[0], strings.Repeat("x", 10_000))
 	e.evidence.limits.actBytes = 6_000
-	dir, missing := e.evidence.save(t.Context(), subjectOf(judge(n.policy, &n.snap), &n.snap, step, ""))
+	dir, missing := e.evidence.save(t.Context(), subjectOf(&n.snap, step, ""))
 	if size := sizeOf(dir); size > 6_000+1_000 {
 		t.Errorf("%d bytes in %s", size, names(t, dir))
 	}
@@ -266,7 +267,7 @@ func TestAFullDiskNeverFailsTheAct(t *testing.T) {
 			e, step := n.given("stop container")
 			c(e)
 			n.onAct = func(context.Context, string) error { n.main().State = node.ContainerExited; return nil }
-			expect(t, e, t.Context(), step, restartpolicy.ResultDone, "evidence incomplete")
+			n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, "evidence incomplete")
 			n.called("stop-container main-new")
 		})
 	}
@@ -278,13 +279,13 @@ func TestADiskThatHangsDelaysTheActByItsBoundAndNoMore(t *testing.T) {
 		mend := make(chan struct{})
 		e.evidence.create = func(string) (file, error) { <-mend; return nil, errors.New("EIO") }
 		n.onAct = func(context.Context, string) error { n.main().State = node.ContainerExited; return nil }
-		out, took := expect(t, e, t.Context(), step, restartpolicy.ResultDone, "the disk did not take it within 10s")
+		out, took := n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, "the disk did not take it within 10s")
 		if took > 12*time.Second || out.Evidence == "" {
 			t.Errorf("took %s, %+v", took, out)
 		}
 		n.staleRunning()
 		n.main().State = node.ContainerRunning
-		_, took = expect(t, e, t.Context(), step, restartpolicy.ResultDone, "still being written")
+		_, took = n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, "still being written")
 		if took > time.Second {
 			t.Errorf("the second act took %s", took)
 		}
@@ -300,7 +301,7 @@ func TestSlowLogsAreLeftOutOnceTheTimeIsUp(t *testing.T) {
 			time.Sleep(10500 * time.Millisecond)
 			return createFile(path)
 		}
-		_, missing := e.evidence.save(t.Context(), subjectOf(judge(n.policy, &n.snap), &n.snap, step, ""))
+		_, missing := e.evidence.save(t.Context(), subjectOf(&n.snap, step, ""))
 		if len(missing) == 0 || !strings.Contains(strings.Join(missing, ";"), "did not take it within 10s") && !strings.Contains(strings.Join(missing, ";"), "no time left") {
 			t.Errorf("missing %v", missing)
 		}

@@ -53,6 +53,10 @@ func New(d Dependencies) *Executor {
 	return &Executor{Dependencies: d, evidence: newArchive(d), pause: time.Second}
 }
 
+// Confirm asks by a fresh look whether a step is still to be taken, and says all
+// that is against it. The policy answers: this package decides nothing.
+type Confirm func(*node.Snapshot) []restartpolicy.Inhibitor
+
 // Outcome is what became of a step.
 type Outcome struct {
 	// Result is refused, dry-run, done or failed.
@@ -78,9 +82,9 @@ const reviewAfter = time.Second
 // step is refused; after that the call in hand is finished within the step's
 // Timeout, and only the wait for its effect is cut short. Do returns within
 // the Timeout plus the time for the evidence and two looks.
-func (e *Executor) Do(ctx context.Context, step restartpolicy.Step) Outcome {
+func (e *Executor) Do(ctx context.Context, step restartpolicy.Step, confirm Confirm) Outcome {
 	began := time.Now()
-	out := e.do(ctx, step)
+	out := e.do(ctx, step, confirm)
 	e.log(step, out, time.Since(began))
 	if out.Evidence != "" {
 		e.evidence.conclude(out)
@@ -88,20 +92,20 @@ func (e *Executor) Do(ctx context.Context, step restartpolicy.Step) Outcome {
 	return out
 }
 
-func (e *Executor) do(ctx context.Context, step restartpolicy.Step) Outcome {
+func (e *Executor) do(ctx context.Context, step restartpolicy.Step, confirm Confirm) Outcome {
 	s := e.Look(ctx)
-	if why := e.refusal(ctx, step, s); why != "" {
+	if why := against(ctx, s, confirm); why != "" {
 		return Outcome{Result: restartpolicy.ResultRefused, Detail: why}
 	}
 	if e.Policy.DryRun {
 		return Outcome{Result: restartpolicy.ResultDryRun, Detail: step.Reason}
 	}
 	began := time.Now()
-	dir, missing := e.evidence.save(ctx, subjectOf(judge(e.Policy, s), s, step, e.RuntimeUnit))
+	dir, missing := e.evidence.save(ctx, subjectOf(s, step, e.RuntimeUnit))
 	if time.Since(began) > reviewAfter {
 		s = e.Look(ctx)
 	}
-	if why := e.refusal(ctx, step, s); why != "" {
+	if why := against(ctx, s, confirm); why != "" {
 		return Outcome{Result: restartpolicy.ResultRefused, Detail: why, Evidence: dir}
 	}
 	detail, err := e.act(ctx, step, s)
@@ -119,6 +123,18 @@ func (e *Executor) do(ctx context.Context, step restartpolicy.Step) Outcome {
 	return out
 }
 
+// against is why a step must not be taken, by a look, or "".
+func against(ctx context.Context, s *node.Snapshot, confirm Confirm) string {
+	if ctx.Err() != nil {
+		return "the agent is stopping"
+	}
+	var lines []string
+	for _, i := range confirm(s) {
+		lines = append(lines, i.String())
+	}
+	return strings.Join(lines, "; ")
+}
+
 func (e *Executor) act(ctx context.Context, step restartpolicy.Step, s *node.Snapshot) (string, error) {
 	switch step.Kind {
 	case restartpolicy.StopContainer:
@@ -127,14 +143,12 @@ func (e *Executor) act(ctx context.Context, step restartpolicy.Step, s *node.Sna
 		return e.removeContainer(ctx, step)
 	case restartpolicy.StopOldSandbox, restartpolicy.StopSandbox:
 		return e.stopSandbox(ctx, step)
-	case restartpolicy.RemoveSandbox:
-		return e.removeSandbox(ctx, step)
 	case restartpolicy.RestartKubelet:
 		return e.restartKubelet(ctx, step, s)
 	case restartpolicy.RestartRuntime:
 		return e.restartRuntime(ctx, step, s)
 	case restartpolicy.ReplaceManifest:
-		return e.replaceManifest(ctx, step)
+		return e.replaceManifest(ctx, step, s.Intent.Dir)
 	}
 	return "", refusal("no such step: " + string(step.Kind))
 }

@@ -35,6 +35,8 @@ type scripted struct {
 	// onLook runs before each look, onAct in the place of each act.
 	onLook func()
 	onAct  func(ctx context.Context, act string) error
+	// against is what the policy says before an act; nil for nothing.
+	against func(*node.Snapshot) []restartpolicy.Inhibitor
 	// graces are those that came with the calls; deadlines theirs.
 	graces    []time.Duration
 	deadlines []time.Duration
@@ -48,7 +50,6 @@ func newScripted(t *testing.T) *scripted {
 	dir := t.TempDir()
 	n := &scripted{t: t, began: time.Now(), policy: config.Default().Restart}
 	n.policy.Steps.ReplaceManifest.Enabled = true
-	n.policy.Steps.RemoveSandbox.Enabled = true
 	manifest := filepath.Join(dir, "app.yaml")
 	content := []byte("kind: Pod\n")
 	if err := os.WriteFile(manifest, content, 0o600); err != nil {
@@ -96,7 +97,9 @@ func (n *scripted) exited() {
 	n.snap.Kubelet.View.Pods[0].Statuses[0].State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
 }
 
-func (n *scripted) husk() { n.main().State, n.main().Process = node.ContainerCreated, node.Process{} }
+func (n *scripted) created() {
+	n.main().State, n.main().Process = node.ContainerCreated, node.Process{}
+}
 
 func (n *scripted) twoGenerations() {
 	old := sandbox("old", n.snap.Taken.Wall)
@@ -116,11 +119,6 @@ func (n *scripted) rejected() {
 	n.snap.Runtime.Sandboxes = nil
 	v := &n.snap.Kubelet.View.Pods[0]
 	v.Phase, v.Reason, v.Statuses = corev1.PodFailed, "UnexpectedAdmissionError", nil
-}
-
-func (n *scripted) stoppedSandbox() {
-	n.exited()
-	n.sb(0).Ready = false
 }
 
 func (n *scripted) runtimeDown() { n.snap.Runtime.Err = errors.New("deadline exceeded") }
@@ -146,16 +144,52 @@ func (n *scripted) runtimeUp() {
 	n.snap.Runtime.Unit.ActiveState = "active"
 }
 
-// step is the step of a kind that the node's present fault leads to.
+// step is the step of a kind that the node's present fault leads to, in the end.
 func (n *scripted) step(kind restartpolicy.StepKind, state restartpolicy.State) restartpolicy.Step {
 	n.t.Helper()
-	for _, v := range judge(n.policy, n.look(context.Background())) {
-		if sameState(v.State, state) {
+	verdicts := n.judged()
+	for _, v := range verdicts {
+		if v.State == state || v.State == restartpolicy.InBackOff && state == restartpolicy.Forgotten {
 			return restartpolicy.Step{Kind: kind, Key: v.Key, State: state, Reason: v.Detail, Target: v.Target, Timeout: 30 * time.Second}
 		}
 	}
-	n.t.Fatalf("the scripted node is not %s: %+v", state, judge(n.policy, &n.snap))
+	n.t.Fatalf("the scripted node is not %s: %+v", state, verdicts)
 	return restartpolicy.Step{}
+}
+
+func (n *scripted) judged() []restartpolicy.Verdict {
+	verdicts, _ := restartpolicy.Judge(n.policy, n.look(context.Background()), restartpolicy.History{})
+	return verdicts
+}
+
+// confirm is what the policy answers: whatever the test has set.
+func (n *scripted) confirm(s *node.Snapshot) []restartpolicy.Inhibitor {
+	if n.against != nil {
+		return n.against(s)
+	}
+	return nil
+}
+
+// due are the steps that the tests carry out.
+var due = map[string]struct {
+	kind  restartpolicy.StepKind
+	state restartpolicy.State
+	fault func(*scripted)
+}{
+	"stop container":   {restartpolicy.StopContainer, restartpolicy.StaleRunning, (*scripted).staleRunning},
+	"remove container": {restartpolicy.RemoveContainer, restartpolicy.CreatedNotStarted, (*scripted).created},
+	"stop old":         {restartpolicy.StopOldSandbox, restartpolicy.TwoGenerations, (*scripted).twoGenerations},
+	"stop sandbox":     {restartpolicy.StopSandbox, restartpolicy.SandboxLost, (*scripted).sandboxLost},
+	"replace":          {restartpolicy.ReplaceManifest, restartpolicy.Rejected, (*scripted).rejected},
+	"restart kubelet":  {restartpolicy.RestartKubelet, restartpolicy.Forgotten, (*scripted).exited},
+	"restart blocked":  {restartpolicy.RestartKubelet, restartpolicy.WaitingForOld, (*scripted).waitingForOld},
+	"restart dead":     {restartpolicy.RestartKubelet, restartpolicy.KubeletDown, (*scripted).kubeletDown},
+	"restart runtime":  {restartpolicy.RestartRuntime, restartpolicy.RuntimeDown, (*scripted).runtimeDown},
+}
+
+func (n *scripted) sandboxLost() {
+	n.exited()
+	n.sb(0).Process = node.Process{PID: 6, State: node.ProcessGone, CgroupEmpty: true}
 }
 
 func (n *scripted) boot() time.Duration { return time.Hour + time.Since(n.began) }
@@ -198,9 +232,6 @@ func (n *scripted) RemoveContainer(ctx context.Context, id string) error {
 func (n *scripted) StopPodSandbox(ctx context.Context, id string) error {
 	return n.act(ctx, "stop-sandbox "+id)
 }
-func (n *scripted) RemovePodSandbox(ctx context.Context, id string) error {
-	return n.act(ctx, "remove-sandbox "+id)
-}
 func (n *scripted) Restart(ctx context.Context, unit string) error {
 	return n.act(ctx, "restart "+unit)
 }
@@ -229,10 +260,10 @@ func inBubble(t *testing.T, f func(t *testing.T, n *scripted)) {
 }
 
 // expect checks an outcome and returns how long it took to get it.
-func expect(t *testing.T, e *Executor, ctx context.Context, step restartpolicy.Step, want restartpolicy.Result, detail string) (Outcome, time.Duration) {
+func (n *scripted) expect(t *testing.T, e *Executor, ctx context.Context, step restartpolicy.Step, want restartpolicy.Result, detail string) (Outcome, time.Duration) {
 	t.Helper()
 	began := time.Now()
-	out := e.Do(ctx, step)
+	out := e.Do(ctx, step, n.confirm)
 	if out.Result != want || !bytes.Contains([]byte(out.Detail), []byte(detail)) {
 		t.Errorf("got %s %q, want %s %q", out.Result, out.Detail, want, detail)
 	}

@@ -14,7 +14,6 @@ type Runtime interface {
 	// StopPodSandbox has no grace of its own: CRI-O takes the deadline of the
 	// context as the grace of the sandbox's containers.
 	StopPodSandbox(ctx context.Context, id string) error
-	RemovePodSandbox(ctx context.Context, id string) error
 }
 
 // Units are the acts on the service manager. Restart and Start return when the

@@ -34,7 +34,10 @@ const (
 // The hidden file is its own journal: its name says what it was and whose it
 // is, and each move is one rename. Whatever interrupts this, Restore finds
 // either the manifest or the hidden file.
-func (e *Executor) replaceManifest(ctx context.Context, step restartpolicy.Step) (string, error) {
+func (e *Executor) replaceManifest(ctx context.Context, step restartpolicy.Step, dir string) (string, error) {
+	if filepath.Dir(step.Target.Manifest) != filepath.Clean(dir) {
+		return "", refusal("the manifest is not in the manifest directory")
+	}
 	release, err := lockInstallers(e.InstallerLocks)
 	if err != nil {
 		return "", err

@@ -68,7 +68,7 @@ func TestAManifestIsTakenOutAndPutBack(t *testing.T) {
 					}
 				}
 				before, _ := os.Stat(n.manifest())
-				_, took := expect(t, e, t.Context(), step, restartpolicy.ResultDone, c.detail)
+				_, took := n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, c.detail)
 				if took < c.from || took > c.upTo {
 					t.Errorf("took %s", took)
 				}
@@ -86,7 +86,7 @@ func TestAShortTimeoutEndsTheReplacementInTime(t *testing.T) {
 		e, step := n.given("replace")
 		step.Timeout = 10 * time.Second
 		n.kubeletSees(time.Hour)
-		_, took := expect(t, e, t.Context(), step, restartpolicy.ResultDone, "not seen to drop")
+		_, took := n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, "not seen to drop")
 		if took > step.Timeout {
 			t.Errorf("took %s", took)
 		}
@@ -102,7 +102,7 @@ func TestAnAgentThatStopsPutsTheManifestBackAtOnce(t *testing.T) {
 				cancel()
 			}
 		}
-		_, took := expect(t, e, ctx, step, restartpolicy.ResultDone, "put back early")
+		_, took := n.expect(t, e, ctx, step, restartpolicy.ResultDone, "put back early")
 		if took > time.Second || !there(n.manifest()) {
 			t.Errorf("took %s, manifest there: %v", took, there(n.manifest()))
 		}
@@ -140,7 +140,7 @@ func TestReplaceIsRefusedBeforeAnythingMoves(t *testing.T) {
 			e, step := n.given("replace")
 			c.change(t, n, e)
 			before := names(t, filepath.Dir(n.manifest()))
-			expect(t, e, t.Context(), step, restartpolicy.ResultRefused, c.why)
+			n.expect(t, e, t.Context(), step, restartpolicy.ResultRefused, c.why)
 			if after := names(t, filepath.Dir(n.manifest())); after != before {
 				t.Errorf("before %s, after %s", before, after)
 			}
@@ -178,7 +178,7 @@ func TestInstallersWaitWhileTheManifestIsOut(t *testing.T) {
 			}
 			unix.Flock(int(f.Fd()), unix.LOCK_UN)
 		}
-		expect(t, e, t.Context(), step, restartpolicy.ResultDone, "")
+		n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, "")
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			t.Errorf("the lock is still held after the act: %v", err)
 		}
@@ -193,7 +193,7 @@ func TestAManifestThatReappearsWhileTheOtherIsOutIsKept(t *testing.T) {
 				os.WriteFile(n.manifest(), []byte("new revision"), 0o600)
 			}
 		}
-		expect(t, e, t.Context(), step, restartpolicy.ResultDone, "has reappeared and is kept")
+		n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, "has reappeared and is kept")
 		if got := read(t, n.manifest()); got != "new revision" {
 			t.Errorf("manifest %q", got)
 		}
@@ -204,7 +204,7 @@ func TestAManifestThatCannotBePutBackIsNamed(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *scripted) {
 		e, step := n.given("replace")
 		n.onLook = func() { os.Remove(hidden(n.manifest())) }
-		out, _ := expect(t, e, t.Context(), step, restartpolicy.ResultFailed, "is still hidden, move .nodekeeper-app.yaml back by hand")
+		out, _ := n.expect(t, e, t.Context(), step, restartpolicy.ResultFailed, "is still hidden, move .nodekeeper-app.yaml back by hand")
 		if strings.Contains(out.Detail, "\n") {
 			t.Error("more than one line")
 		}

@@ -68,7 +68,7 @@ func TestRestoreAfterAnAgentThatDiedInTheMiddle(t *testing.T) {
 		}
 		func() {
 			defer func() { recover() }()
-			e.Do(t.Context(), step)
+			e.Do(t.Context(), step, n.confirm)
 		}()
 		if there(n.manifest()) {
 			t.Fatal("it was not out")

@@ -56,10 +56,12 @@ func lookOfState(state restartpolicy.State) Look {
 		return Starting
 	case restartpolicy.InBackOff:
 		return BackOff
-	case restartpolicy.WaitingForOld, restartpolicy.TwoGenerations:
+	case restartpolicy.WaitingForOld, restartpolicy.StopHung, restartpolicy.ManifestNotRead, restartpolicy.TwoGenerations,
+		restartpolicy.DuplicateRunning, restartpolicy.Leftover:
 		return HeldUp
 	case restartpolicy.ManifestBad, restartpolicy.Frozen, restartpolicy.Forgotten, restartpolicy.StaleRunning, restartpolicy.Rejected,
-		restartpolicy.NeverStarted, restartpolicy.Husk, restartpolicy.Inverted, restartpolicy.StartFailing, restartpolicy.StartHung,
+		restartpolicy.NeverStarted, restartpolicy.CreatedNotStarted, restartpolicy.OutOfOrder, restartpolicy.UnreadableRecord,
+		restartpolicy.SandboxLost, restartpolicy.StartFailing, restartpolicy.StartHung,
 		restartpolicy.KubeletDown, restartpolicy.RuntimeDown:
 		return Down
 	}

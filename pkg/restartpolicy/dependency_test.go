@@ -58,7 +58,7 @@ func TestKubeletThatIsDownBesideItsRuntime(t *testing.T) {
 				if tt.runtime != nil {
 					tt.runtime(&s.Runtime.Unit)
 				}
-				detail = diagnoseKubelet(w.policy, s).detail
+				detail = newIndex(w.policy, s, History{}).kubelet().detail
 			}, 20*time.Minute)
 			if state != tt.state || !strings.Contains(detail, tt.says) {
 				t.Errorf("verdict %s (%s), want %s (%s)", state, detail, tt.state, tt.says)
@@ -82,7 +82,7 @@ func TestKubeletIsNotStartedBeforeItsRuntime(t *testing.T) {
 		runtime func(*node.Snapshot)
 		first   StepKind
 	}{
-		"CRI-O is tried again": {func(s *node.Snapshot) { s.Runtime.Unit.ActiveState = "activating" }, RestartRuntime},
+		"CRI-O is tried again": {func(s *node.Snapshot) { s.Runtime.Unit.ActiveState = "activating" }, ""},
 		"CRI-O was given up":   {func(s *node.Snapshot) { s.Runtime.Unit.ActiveState = "failed" }, RestartRuntime},
 		"CRI-O was stopped":    {func(s *node.Snapshot) { s.Runtime.Unit.ActiveState = "inactive" }, ""},
 		"the kubelet is masked": {func(s *node.Snapshot) {

@@ -1,26 +1,29 @@
-// Package restartpolicy decides whether a static pod's container that is down
-// has been forgotten, and what the least destructive step is that would bring
-// it back.
+// Package restartpolicy decides what is wrong with the static pods of a node,
+// what proves it, and what the one step is that would bring back what is down.
 //
-//	Judge(policy, snapshot, history)  -> verdicts, history   what is wrong, since when, until when to wait
-//	Plan(policy, snapshot, verdicts, ledger) -> decision     which one step is due now, or what blocks it
+//	Judge(policy, snapshot, history)         -> verdicts, history   what is wrong, since when, until when to wait, what proves it
+//	Plan(policy, snapshot, verdicts, ...)    -> step, verdicts      the one step that is due, or what inhibits each
+//	Confirm(policy, fresh snapshot, ...)     -> inhibitors          the same questions again, just before the act
+//	Review(policy, snapshot, verdicts, ...)  -> acts                what came of it
 //
-// Everything here is pure: no I/O, no goroutines, no wall clock, no
-// package-level state. Time is the boot clock of the Snapshot. The same
-// arguments always give the same answer, so every timing rule is tested in
-// simulated time.
+// Everything here is pure: no I/O, no goroutines, no wall clock, no state of the
+// package. Time is the boot clock of the Snapshot. The same arguments always
+// give the same answer, so every timing rule is tested in simulated time.
 //
-// Where to look for a decision:
+// A step is taken when its verdict is due, all claims of its proof hold, and
+// nothing inhibits it. What is unknown holds it back.
 //
-//	rules.go      would the kubelet restart this container at all?
-//	backoff.go    how long may the kubelet wait before it does?
-//	initphase.go  have the init containers done their part?
-//	diagnose*.go  what is wrong with a pod, from one snapshot (indexed by survey.go)
-//	judge.go      since when, until when (deadlines), seen how often (history.go)
-//	guards.go     what forbids every act just now
-//	ladder.go     which steps cure what, in which order
-//	plan.go       the one step that is due
-//	gate.go       would that step do harm just now?
-//	budget.go     has it been taken too often (ledger.go)?
-//	review.go     what came of the steps that were taken
+// To change a rule, and where to look for one:
+//
+//	table.go       verdict, proof, deadline, steps: docs/verdicts.md is made from it
+//	claim.go       how each claim of a proof is answered
+//	inhibitor.go   all that forbids a step, and Confirm
+//	pod.go         which generation a manifest stands for; what is wrong with a pod
+//	generation.go  old and new revisions, rejected and never started pods
+//	container.go   what is wrong with one container
+//	service.go     what is wrong with the kubelet and the runtime themselves
+//	rules.go       would the kubelet restart this container at all? (backoff.go: when?)
+//	history.go     what is remembered between looks, and lived time
+//	plan.go        the step that is due (budget.go: how often; cost.go: at what cost)
+//	review.go      what came of the steps that were taken
 package restartpolicy

@@ -1,131 +1,320 @@
 package restartpolicy
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
-// clockStep is by how much wall and boot clock must part between two looks to
-// count as a step of the wall clock.
-const clockStep = 2 * time.Second
+const (
+	// clockStep is by how much wall and boot clock must part between two looks
+	// to count as a step of the wall clock.
+	clockStep = 2 * time.Second
+	// lookSlack is how much longer than two intervals the time between two looks
+	// may be before the rest of it counts as not lived: the looks take time too.
+	lookSlack = 20 * time.Second
+	// pastContents is how many earlier contents of a manifest are remembered.
+	pastContents = 4
+)
 
 // History is what the judge remembers between looks. It belongs to one boot:
 // Judge starts afresh when the boot ID differs. The zero value is a fresh one.
+// All times are on the boot clock, moved on by the time in which nobody looked:
+// a fault has the age that somebody has lived through.
 type History struct {
 	BootID string `json:"bootID"`
+	// Looked is when the last look was.
+	Looked time.Duration `json:"looked,omitempty"`
 	// Offset is wall minus boot clock at the last look; Stepped is when it last
-	// jumped, on the boot clock.
+	// jumped.
 	Offset  time.Duration `json:"offset"`
 	Stepped time.Duration `json:"stepped"`
+	// Kubelet and Runtime are since when their present processes run.
+	Kubelet ProcessSeen `json:"kubelet"`
+	Runtime ProcessSeen `json:"runtime"`
 	// Faults by key and class.
 	Faults map[string]Fault `json:"faults,omitempty"`
 	// Manifests by pod name.
 	Manifests map[string]ManifestSeen `json:"manifests,omitempty"`
 }
 
+// ProcessSeen is one process of a service.
+type ProcessSeen struct {
+	// Started identifies it, Since is the same less the time not lived.
+	Started time.Duration `json:"started,omitempty"`
+	Since   time.Duration `json:"since,omitempty"`
+}
+
 // Fault is the memory of one finding.
 type Fault struct {
 	State   State  `json:"state"`
 	Subject string `json:"subject"`
-	// Since is the first look that saw it; Looks counts those in a row.
+	// Since is the first look that saw it; Looks counts those in a row. First is
+	// the same look, not moved on: acts since then were meant for it.
 	Since time.Duration `json:"since"`
+	First time.Duration `json:"first,omitempty"`
 	Looks int           `json:"looks"`
+	// Proved is since when all claims of its proof hold, 0 while one does not.
+	Proved time.Duration `json:"proved,omitempty"`
+	// Held is the last look at which they held.
+	Held time.Duration `json:"held,omitempty"`
+	// Wait is the longest that it was to be waited for.
+	Wait time.Duration `json:"wait,omitempty"`
+	// Seen is the last look that saw it.
+	Seen time.Duration `json:"seen,omitempty"`
 	// LastHung is the last look at which a start hung, 0 for never.
 	LastHung time.Duration `json:"lastHung,omitempty"`
 }
 
-// ManifestSeen is when a manifest took its present content at its present path.
+// ManifestSeen is what is remembered of one pod's manifest.
 type ManifestSeen struct {
-	Path   string        `json:"path"`
-	Digest string        `json:"digest"`
-	Since  time.Duration `json:"since"`
+	Revision
+	// Since is when it took its present content at its present path.
+	Since time.Duration `json:"since"`
+	// UIDs are those of the pod's sandboxes while it has had this content;
+	// Before are those that were there when it took it, before our eyes.
+	UIDs   []string `json:"uids,omitempty"`
+	Before []string `json:"before,omitempty"`
+	// Gone is set while there is no manifest, and the pod still has a sandbox.
+	Gone bool `json:"gone,omitempty"`
+	// Changed is set once the content has changed before our eyes.
+	Changed bool `json:"changed,omitempty"`
+	// Ran is set once a sandbox of this content has been seen.
+	Ran bool `json:"ran,omitempty"`
+	// Rejected is the reason for which the kubelet's present process rejected it,
+	// where only its journal tells.
+	Rejected string `json:"rejected,omitempty"`
+	// Past are earlier contents, newest last, with the UIDs that they had.
+	Past []Revision `json:"past,omitempty"`
 }
 
-// next returns the history after one more look, findings included. The
-// argument is not changed.
-func (h History) next(s *node.Snapshot, findings []finding) History {
-	out := History{
-		BootID:    s.Host.BootID,
-		Offset:    time.Duration(s.Taken.Wall.UnixNano()) - s.Taken.Boot,
-		Faults:    make(map[string]Fault, len(findings)),
-		Manifests: make(map[string]ManifestSeen, len(s.Intent.Pods)),
-	}
+// Revision is one content of a manifest at one path: the same again has the
+// same UID again, unless the file names one.
+type Revision struct {
+	Path    string `json:"path"`
+	Content string `json:"content"`
+	// UID is the kubelet's for it, or empty while it is not known; Had are those
+	// of the sandboxes that were there with an earlier content.
+	UID string   `json:"uid,omitempty"`
+	Had []string `json:"had,omitempty"`
+}
+
+// begin returns the history at the beginning of a look, before there are any
+// findings. The argument is not changed.
+func (h History) begin(s *node.Snapshot) History {
+	now := s.Taken.Boot
+	out := History{BootID: s.Host.BootID, Looked: now, Offset: time.Duration(s.Taken.Wall.UnixNano()) - now}
 	fresh := h.BootID != s.Host.BootID
 	if fresh {
-		h = History{Offset: out.Offset}
+		h = History{Offset: out.Offset, Looked: now}
 	}
-	out.Stepped = h.Stepped
+	h = h.skip(notLived(s, h.Looked))
+	out.Faults, out.Stepped = h.Faults, h.Stepped
 	if d := out.Offset - h.Offset; d > clockStep || d < -clockStep {
-		out.Stepped = s.Taken.Boot
+		out.Stepped = now
 	}
-	h.nextManifests(s, fresh, &out)
-	h.nextFaults(s, findings, &out)
+	out.Kubelet = h.Kubelet.next(kubeletStarted(s))
+	out.Runtime = h.Runtime.next(s.Runtime.Unit.ProcessStarted)
+	if out.Kubelet.Started != h.Kubelet.Started {
+		h = h.forgetUIDs()
+	}
+	out.Manifests = h.nextManifests(s, fresh)
 	return out
 }
 
-func (h History) nextManifests(s *node.Snapshot, fresh bool, out *History) {
-	if s.Intent.Err != nil {
-		out.Manifests = h.Manifests
-		return
+// notLived is the time since the last look in which nobody looked.
+func notLived(s *node.Snapshot, last time.Duration) time.Duration {
+	if last == 0 {
+		return 0
 	}
+	return max(0, s.Taken.Boot-last-2*s.Interval-lookSlack)
+}
+
+// skip moves everything on by a time that nobody lived through.
+func (h History) skip(d time.Duration) History {
+	if d == 0 {
+		return h
+	}
+	later := func(t time.Duration) time.Duration {
+		if t == 0 {
+			return 0
+		}
+		return t + d
+	}
+	out := h
+	out.Stepped, out.Kubelet.Since, out.Runtime.Since = later(h.Stepped), later(h.Kubelet.Since), later(h.Runtime.Since)
+	out.Faults = make(map[string]Fault, len(h.Faults))
+	for id, f := range h.Faults {
+		f.Since, f.LastHung, f.Proved, f.Seen, f.Held = later(f.Since), later(f.LastHung), later(f.Proved), later(f.Seen), later(f.Held)
+		out.Faults[id] = f
+	}
+	out.Manifests = make(map[string]ManifestSeen, len(h.Manifests))
+	for name, m := range h.Manifests {
+		m.Since = later(m.Since)
+		out.Manifests[name] = m
+	}
+	return out
+}
+
+// next takes over what is known of a process that runs on.
+func (p ProcessSeen) next(started time.Duration) ProcessSeen {
+	if started != p.Started {
+		return ProcessSeen{Started: started, Since: started}
+	}
+	return p
+}
+
+func (h History) nextManifests(s *node.Snapshot, fresh bool) map[string]ManifestSeen {
+	if s.Intent.Err != nil {
+		return h.Manifests
+	}
+	out := make(map[string]ManifestSeen, len(s.Intent.Pods))
+	there := sandboxUIDs(s)
 	for i := range s.Intent.Pods {
 		m := &s.Intent.Pods[i]
 		name := m.Name.String()
 		seen, ok := h.Manifests[name]
-		if !ok || seen.Digest != m.Digest || seen.Path != m.Path {
-			seen = ManifestSeen{Path: m.Path, Digest: m.Digest, Since: s.Taken.Boot}
+		now := Revision{Path: m.Path, Content: contentOf(m)}
+		switch {
+		case !ok:
+			seen = ManifestSeen{Revision: now, Since: s.Taken.Boot}
 			if fresh {
 				age := max(0, s.Taken.Wall.Sub(m.Modified))
 				seen.Since = max(0, s.Taken.Boot-age)
 			}
+		case seen.Path != now.Path || seen.Content != now.Content:
+			seen = seen.change(now, s.Taken.Boot)
+		case seen.Gone:
+			seen.Gone, seen.Since = false, s.Taken.Boot
 		}
-		out.Manifests[name] = seen
+		if s.Runtime.Err == nil {
+			seen.UIDs = there[m.Name]
+		}
+		out[name] = seen
 	}
+	// A manifest that is out for a moment comes back as the same, or as another.
+	for name, seen := range h.Manifests {
+		if _, ok := out[name]; !ok && s.Runtime.Err == nil && len(there[parsePodName(name)]) > 0 {
+			seen.Gone = true
+			out[name] = seen
+		}
+	}
+	return out
 }
 
-func (h History) nextFaults(s *node.Snapshot, findings []finding, out *History) {
-	blind := map[node.PodName]bool{}
+func (m ManifestSeen) change(to Revision, now time.Duration) ManifestSeen {
+	was := m.Revision
+	was.Had = m.UIDs
+	past := append(slices.Clone(m.Past), was)
+	past = past[max(0, len(past)-pastContents):]
+	var had []string
+	for _, r := range past {
+		if r.Path == to.Path && r.Content == to.Content {
+			to.UID, had = r.UID, r.Had
+		}
+	}
+	// What was there with this very content is not of an older one.
+	before := slices.DeleteFunc(slices.Clone(m.UIDs), func(uid string) bool { return uid == to.UID || slices.Contains(had, uid) })
+	return ManifestSeen{Revision: to, Since: now, Before: before, Changed: true, Past: past}
+}
+
+// forgetUIDs forgets which UID a content has: another program of the kubelet may
+// hash it to another.
+func (h History) forgetUIDs() History {
+	manifests := make(map[string]ManifestSeen, len(h.Manifests))
+	for name, m := range h.Manifests {
+		m.UID, m.Past, m.Rejected = "", nil, ""
+		manifests[name] = m
+	}
+	h.Manifests = manifests
+	return h
+}
+
+// contentOf is the content's digest, or the bytes' where that is not known.
+func contentOf(m *node.Manifest) string {
+	if m.Content != "" {
+		return m.Content
+	}
+	return m.Digest
+}
+
+// sandboxUIDs are the generations of each static pod that the runtime knows.
+func sandboxUIDs(s *node.Snapshot) map[node.PodName][]string {
+	out := map[node.PodName][]string{}
+	for i := range s.Runtime.Sandboxes {
+		sb := &s.Runtime.Sandboxes[i]
+		if sb.Static() && !slices.Contains(out[sb.Pod], sb.UID) {
+			out[sb.Pod] = append(out[sb.Pod], sb.UID)
+		}
+	}
+	return out
+}
+
+// end returns the history after the look, with its findings.
+func (h History) end(s *node.Snapshot, findings []finding) History {
+	before := h.Faults
+	h.Faults = make(map[string]Fault, len(findings))
+	unseen := map[node.PodName]bool{}
 	for i := range findings {
 		f := &findings[i]
 		if f.state == Unknown {
-			blind[f.key.PodName] = true
+			unseen[f.key.PodName] = true
 			continue
 		}
 		id := faultID(f)
-		old, ok := h.Faults[id]
-		now := Fault{State: f.state, Subject: subject(f), Since: s.Taken.Boot, Looks: 1}
+		old, ok := before[id]
+		now := Fault{State: f.state, Subject: subject(f), Since: s.Taken.Boot, First: s.Taken.Boot, Looks: 1, Wait: f.wait}
 		if ok && old.Subject == now.Subject {
-			now.Since, now.LastHung = old.Since, old.LastHung
+			now.Since, now.First, now.LastHung = old.Since, old.First, old.LastHung
+			if class(f.state) == "down" || f.state == RuntimeDown {
+				// What is waited for may end, and takes its time even then.
+				now.Wait = max(now.Wait, old.Wait)
+			}
 			if old.State == now.State {
-				now.Looks = old.Looks + 1
+				now.Looks, now.Proved, now.Held = old.Looks+1, old.Proved, old.Held
 			}
 		}
 		if f.state == StartHung {
 			now.LastHung = s.Taken.Boot
 		}
-		out.Faults[id] = now
+		now.Seen = s.Taken.Boot
+		h.Faults[id] = now
 	}
 	// What could not be seen this time is remembered, and must be confirmed
 	// anew before anything is done about it.
-	for id, f := range h.Faults {
-		if _, ok := out.Faults[id]; ok {
+	for id, f := range before {
+		if _, ok := h.Faults[id]; ok {
 			continue
 		}
-		if name := podOf(id); blind[name] && name.Name != "" {
+		name := podOf(id)
+		inTurn := f.State == StartFailing && s.Taken.Boot-f.Seen < failingInTurn
+		away := s.Taken.Boot-f.Seen > blink
+		if unseen[name] && (name.Name != "" || !away) || inTurn || !away && name.Name != "" && !s.Kubelet.View.Known() {
 			f.Looks = 0
-			out.Faults[id] = f
+			if away {
+				f.Proved = 0
+			}
+			h.Faults[id] = f
 		}
 	}
+	return h
 }
+
+// failingInTurn is how long the kubelet may say something else of a container
+// between two of the failures that it names: its longest back-off, and a sync.
+const failingInTurn = 8 * time.Minute
 
 // class groups the states that one broken container may pass through, so that
 // the time it has been down is not forgotten on the way.
 func class(state State) string {
 	switch state {
-	case InBackOff, StartHung, StartFailing, Husk, Inverted:
+	case InBackOff, StartHung, CreatedNotStarted, OutOfOrder, UnreadableRecord, Starting:
 		return "down"
+	case StopHung:
+		return string(WaitingForOld)
 	}
 	return string(state)
 }
@@ -136,33 +325,37 @@ func faultID(f *finding) string {
 }
 
 func podOf(faultID string) node.PodName {
-	parts := splitID(faultID)
+	parts := strings.SplitN(faultID, "|", 4)
 	return node.PodName{Namespace: parts[1], Name: parts[2]}
 }
 
-func splitID(id string) [4]string {
-	var parts [4]string
-	i := 0
-	for _, r := range id {
-		if r == '|' && i < 3 {
-			i++
-			continue
-		}
-		parts[i] += string(r)
-	}
-	return parts
+func parsePodName(text string) node.PodName {
+	namespace, name, _ := strings.Cut(text, "/")
+	return node.PodName{Namespace: namespace, Name: name}
 }
 
-// subject is what a fault is about: another container or generation is another
-// fault.
+// subject is what a fault is about: another container, generation or process
+// is another fault.
 func subject(f *finding) string {
 	switch class(f.state) {
-	case "down", string(StaleRunning):
+	case "down", string(StaleRunning), string(DuplicateRunning), string(Leftover):
 		return f.target.ContainerID + "/" + strconv.Itoa(int(f.target.Attempt))
-	case string(TwoGenerations), string(WaitingForOld):
+	case string(TwoGenerations), string(WaitingForOld), string(SandboxLost):
 		return f.target.SandboxID
-	case string(Rejected), string(NeverStarted):
+	case string(Rejected), string(NeverStarted), string(ManifestNotRead):
 		return f.target.UID + f.target.Digest
+	case string(KubeletDown), string(RuntimeDown):
+		return f.target.Process.String()
 	}
 	return ""
+}
+
+// kubeletStarted is when the kubelet's process began: the unit's main process,
+// unless that is a wrapper around it.
+func kubeletStarted(s *node.Snapshot) time.Duration {
+	k := s.Kubelet
+	if k.Process.PID == 0 || k.Process.PID == k.Unit.MainPID {
+		return k.Unit.ProcessStarted
+	}
+	return k.Process.Started
 }

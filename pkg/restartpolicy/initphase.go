@@ -18,7 +18,7 @@ type initPhase struct {
 	failed bool
 }
 
-func (p *podFacts) initPhase() initPhase {
+func (p *pod) initPhase() initPhase {
 	spec := &p.manifest.Pod.Spec
 	phase := initPhase{done: len(spec.InitContainers) == 0 || p.regularCreated(), reached: -1}
 	for i := range spec.InitContainers {
@@ -34,7 +34,7 @@ func (p *podFacts) initPhase() initPhase {
 	last := phase.reached == len(spec.InitContainers)-1
 	switch {
 	case sidecar(c):
-		phase.done = last && rec.State == node.ContainerRunning
+		phase.done = last && rec.State == node.ContainerRunning && p.started(c)
 	case rec.StatusUnknown:
 	case rec.State == node.ContainerExited && !initFailed(rec):
 		phase.done = last
@@ -46,10 +46,20 @@ func (p *podFacts) initPhase() initPhase {
 	return phase
 }
 
+// started tells that a sidecar's startup probe has succeeded, as far as can be
+// seen: the kubelet starts nothing after it before.
+func (p *pod) started(c *corev1.Container) bool {
+	if c.StartupProbe == nil {
+		return true
+	}
+	st, ok := p.status(c.Name)
+	return ok && st.Started != nil && *st.Started
+}
+
 // regularCreated tells whether a regular container has been created in the
 // active sandbox, which proves that the init containers are done.
 // Mirrors kubelet pkg/kubelet/container HasAnyActiveRegularContainerStarted, v1.37.
-func (p *podFacts) regularCreated() bool {
+func (p *pod) regularCreated() bool {
 	for i := range p.manifest.Pod.Spec.Containers {
 		if _, ok := p.current.Newest(p.manifest.Pod.Spec.Containers[i].Name); ok {
 			return true
@@ -66,7 +76,7 @@ func initFailed(rec node.Container) bool {
 // initRestarts tells whether the kubelet runs a plain init container again that
 // failed. Without the gate for rules only the pod's policy counts, whatever the
 // exit code.
-func (p *podFacts) initRestarts(c *corev1.Container, rec node.Container) bool {
+func (p *pod) initRestarts(c *corev1.Container, rec node.Container) bool {
 	if p.gates.ContainerRestartRules {
 		return AfterExit(&p.manifest.Pod.Spec, c, rec.ExitCode, p.gates) != RestartNo
 	}
@@ -75,7 +85,7 @@ func (p *podFacts) initRestarts(c *corev1.Container, rec node.Container) bool {
 
 // restartsOnFailure is the policy for a container that did not exit with a
 // code, so that rules do not apply.
-func (p *podFacts) restartsOnFailure(c *corev1.Container) bool {
+func (p *pod) restartsOnFailure(c *corev1.Container) bool {
 	if p.gates.ContainerRestartRules && c.RestartPolicy != nil {
 		return *c.RestartPolicy != corev1.ContainerRestartPolicyNever
 	}
@@ -83,7 +93,7 @@ func (p *podFacts) restartsOnFailure(c *corev1.Container) bool {
 }
 
 // initContainer judges the init container with that index.
-func (p *podFacts) initContainer(i int, phase initPhase) finding {
+func (p *pod) initContainer(i int, phase initPhase) finding {
 	c := &p.manifest.Pod.Spec.InitContainers[i]
 	if sidecar(c) {
 		return p.container(c, true, phase)

@@ -39,13 +39,13 @@ type Act struct {
 	Record string `json:"record,omitempty"`
 }
 
-// happened tells that the act did, or may have done, something.
-func (a Act) happened() bool { return a.Result != ResultRefused }
-
 // Ledger are the acts that budgets are reckoned from, oldest first. It
 // survives restarts of the agent and of the node.
 type Ledger struct {
 	Acts []Act
+	// Withheld says why the acts are not all known, or none could be entered;
+	// empty if nothing is in the way.
+	Withheld string
 }
 
 // age is how long ago an act began. An act of an earlier boot is dated by the

@@ -11,7 +11,7 @@ import (
 // settle. It returns the changed acts, with their results; the ledger is not
 // changed.
 func Review(policy config.Restart, s *node.Snapshot, verdicts []Verdict, ledger Ledger) []Act {
-	p := planner{policy, s, ledger}
+
 	var changed []Act
 	for _, a := range ledger.Acts {
 		if a.Result != ResultDone {
@@ -22,7 +22,7 @@ func Review(policy config.Restart, s *node.Snapshot, verdicts []Verdict, ledger 
 			a.Result, a.Detail = ResultInVain, "the node was rebooted before its effect was seen"
 		case cured(a, verdicts):
 			a.Result, a.Finished = ResultHealed, s.Taken
-		case a.age(s.Host.BootID, s.Taken) >= p.conf(a.Kind).Settle.Duration+a.Timeout:
+		case a.age(s.Host.BootID, s.Taken) >= StepOf(policy.Steps, a.Kind).Settle.Duration+a.Timeout:
 			a.Result, a.Finished = ResultInVain, s.Taken
 		default:
 			continue

@@ -1,6 +1,11 @@
 package restartpolicy
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Gates are the kubelet's feature gates that change when it restarts
 // containers.
@@ -11,21 +16,37 @@ type Gates struct {
 	ReduceDefaultCrashLoopBackOffDecay   bool
 }
 
-// GatesOf returns the gates of kubelet 1.37 with the explicit settings laid
-// over them.
-func GatesOf(set map[string]bool) Gates {
-	gate := func(name string, byDefault bool) bool {
+// GatesOf returns the gates of a kubelet of that version, such as "1.33.13", with
+// the explicit settings laid over them. Of a version that is not known, what
+// would make it wait less is taken for off.
+func GatesOf(version string, set map[string]bool) Gates {
+	minor, known := minorOf(version)
+	gate := func(name string, onSince int, unknown bool) bool {
 		if on, ok := set[name]; ok {
 			return on
 		}
-		return byDefault
+		if !known {
+			return unknown
+		}
+		return minor >= onSince
 	}
 	return Gates{
-		ContainerRestartRules:                gate("ContainerRestartRules", true),
-		RestartAllContainersOnContainerExits: gate("RestartAllContainersOnContainerExits", true),
-		KubeletCrashLoopBackOffMax:           gate("KubeletCrashLoopBackOffMax", true),
-		ReduceDefaultCrashLoopBackOffDecay:   gate("ReduceDefaultCrashLoopBackOffDecay", false),
+		ContainerRestartRules:                gate("ContainerRestartRules", 35, true),
+		RestartAllContainersOnContainerExits: gate("RestartAllContainersOnContainerExits", 36, true),
+		KubeletCrashLoopBackOffMax:           gate("KubeletCrashLoopBackOffMax", 35, false),
+		ReduceDefaultCrashLoopBackOffDecay:   set["ReduceDefaultCrashLoopBackOffDecay"],
 	}
+}
+
+// minorOf is the minor of a version 1.x.
+func minorOf(version string) (int, bool) {
+	rest, ok := strings.CutPrefix(version, "1.")
+	if !ok {
+		return 0, false
+	}
+	text, _, _ := strings.Cut(rest, ".")
+	minor, err := strconv.Atoi(text)
+	return minor, err == nil
 }
 
 // Restart is what the kubelet does about an exited container.

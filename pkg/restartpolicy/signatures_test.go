@@ -30,8 +30,8 @@ func TestSignatures(t *testing.T) {
 			setUp: func(s *node.Snapshot, w *world) {
 				newRevisionWaits(s)
 				exit(s, 0, 137)
-				s.Kubelet.View = node.View{Source: node.ViewNone, SourcesNotReady: true}
-				s.Intent.Pods[0].Modified = s.Runtime.Sandboxes[0].CreatedAt.Add(time.Second)
+				s.Kubelet.View = node.View{Source: node.ViewNone}
+				s.Intent.Pods[0].Pod.UID = "new-uid"
 			},
 			state: WaitingForOld, after: 90 * time.Second, first: RestartKubelet},
 		{name: "two generations",
@@ -72,12 +72,12 @@ func TestSignatures(t *testing.T) {
 				exit(s, 0, 137)
 				s.Kubelet.View.Pods[0].Statuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 			},
-			state: Forgotten, after: 120 * time.Second, first: RestartKubelet},
+			state: Forgotten, after: 150 * time.Second, first: RestartKubelet},
 		{name: "created and never started",
 			setUp: func(s *node.Snapshot, w *world) {
 				s.Runtime.Sandboxes[0].Containers[0].State = node.ContainerCreated
 			},
-			state: Husk, after: 120 * time.Second, first: RemoveContainer},
+			state: CreatedNotStarted, after: 120 * time.Second, first: RemoveContainer},
 		{name: "clock ran backwards, kubelet fails to start it",
 			setUp: func(s *node.Snapshot, w *world) {
 				exit(s, 0, 1)
@@ -88,7 +88,7 @@ func TestSignatures(t *testing.T) {
 				sb.Containers = slices.Insert(sb.Containers, 1, stale)
 				s.Kubelet.View.Pods[0].Statuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "RunContainerError"}}
 			},
-			state: Inverted, after: 120 * time.Second, first: RemoveContainer},
+			state: OutOfOrder, after: 120 * time.Second, first: RemoveContainer},
 		{name: "clock ran backwards, kubelet backs off from a container that runs",
 			setUp: func(s *node.Snapshot, w *world) {
 				sb := &s.Runtime.Sandboxes[0]
@@ -99,7 +99,7 @@ func TestSignatures(t *testing.T) {
 				sb.Containers = slices.Insert(sb.Containers, 1, stale)
 				s.Kubelet.View.Pods[0].Statuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 			},
-			state: Inverted, after: 120 * time.Second, first: RemoveContainer},
+			state: OutOfOrder, after: 120 * time.Second, first: RemoveContainer},
 		{name: "creations time out",
 			setUp: func(s *node.Snapshot, w *world) {
 				exit(s, 0, 1)
@@ -114,29 +114,41 @@ func TestSignatures(t *testing.T) {
 			},
 			state: StartFailing},
 		{name: "runtime does not answer",
-			setUp: func(s *node.Snapshot, w *world) { w.runtimeUp = false; *s = *w.snapshot() },
+			setUp: func(s *node.Snapshot, w *world) { w.runtimeUp, w.silentSince = false, bootTime; *s = *w.snapshot() },
+			state: RuntimeDown, after: 120 * time.Second, first: RestartRuntime},
+		{name: "runtime stopped by a signal",
+			setUp: func(s *node.Snapshot, w *world) {
+				w.runtimeUp, w.silentSince = false, bootTime
+				*s = *w.snapshot()
+				s.Runtime.Unit.ProcessState = "T"
+			},
 			state: RuntimeDown, after: 60 * time.Second, first: RestartRuntime},
 		{name: "kubelet stopped by a signal",
-			setUp: func(s *node.Snapshot, w *world) { s.Kubelet.Unit.ProcessState = "T" },
+			setUp: func(s *node.Snapshot, w *world) {
+				s.Kubelet.Unit.ProcessState, s.Kubelet.Healthy, s.Kubelet.View = "T", false, node.View{Source: node.ViewNone}
+			},
 			state: KubeletDown, after: 60 * time.Second, first: RestartKubelet},
 		{name: "kubelet stopped by an admin while it was crash-looping",
 			setUp: func(s *node.Snapshot, w *world) {
 				s.Kubelet.Unit.ActiveState, s.Kubelet.Unit.Result, s.Kubelet.Unit.MainPID = "inactive", "exit-code", 0
+				s.Kubelet.Healthy, s.Kubelet.View = false, node.View{Source: node.ViewNone}
 			},
 			state: IntendedDown},
 		{name: "kubelet stopped by an admin, and killed since it took too long",
 			setUp: func(s *node.Snapshot, w *world) {
 				s.Kubelet.Unit.ActiveState, s.Kubelet.Unit.Result, s.Kubelet.Unit.MainPID = "failed", "timeout", 0
+				s.Kubelet.Healthy, s.Kubelet.View = false, node.View{Source: node.ViewNone}
 			},
 			state: IntendedDown},
 		{name: "kubelet given up by systemd",
 			setUp: func(s *node.Snapshot, w *world) {
 				s.Kubelet.Unit.ActiveState, s.Kubelet.Unit.Result, s.Kubelet.Unit.MainPID = "failed", "start-limit-hit", 0
+				s.Kubelet.Healthy, s.Kubelet.View = false, node.View{Source: node.ViewNone}
 			},
 			state: KubeletDown, after: 60 * time.Second, first: RestartKubelet},
 		{name: "start-up of the kubelet is blocked",
 			setUp: func(s *node.Snapshot, w *world) { s.Kubelet.View.Pods = nil },
-			state: KubeletDown, after: 60 * time.Second, first: RestartKubelet},
+			state: KubeletDown, after: 90 * time.Second, first: RestartKubelet}, // with the grace of what runs
 		{name: "exit code not told, and it decides: not judged",
 			setUp: func(s *node.Snapshot, w *world) {
 				exit(s, 0, 0)
@@ -149,14 +161,15 @@ func TestSignatures(t *testing.T) {
 				exit(s, 0, 0)
 				s.Runtime.Sandboxes[0].Containers[0].StatusUnknown = true
 			},
-			state: Forgotten, after: 120 * time.Second, first: RestartKubelet},
+			state: Forgotten, after: 150 * time.Second, first: RestartKubelet},
 		{name: "frozen: reported only",
 			setUp: func(s *node.Snapshot, w *world) { s.Runtime.Sandboxes[0].Containers[0].Process.Frozen = true },
 			state: Frozen},
 		{name: "never started",
 			setUp: func(s *node.Snapshot, w *world) {
 				s.Runtime.Sandboxes = nil
-				s.Kubelet.View.Pods = []node.PodView{{Name: node.PodName{Namespace: "x", Name: "other"}}}
+				s.Kubelet.View.Pods = []node.PodView{{Name: node.PodName{Namespace: "x", Name: "other-node1"}}}
+				s.Kubelet.Told.From, s.Kubelet.Told.Last = time.Second, w.now
 			},
 			state: NeverStarted, after: 210 * time.Second, first: RestartKubelet},
 	}

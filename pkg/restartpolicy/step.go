@@ -6,25 +6,24 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/config"
 )
 
-// StepKind is a rung of the ladder.
+// StepKind is one kind of act.
 type StepKind string
 
-// The rungs, least destructive first. The names are those of the
+// The steps, least destructive first. The names are those of the
 // configuration's restart.steps.
 const (
-	StopContainer   StepKind = "stop-container"   // CRI StopContainer on a record whose process is gone
-	RemoveContainer StepKind = "remove-container" // CRI RemoveContainer on a stale record
+	StopContainer   StepKind = "stop-container"   // CRI StopContainer on a record whose process is gone, or on the older of two
+	RemoveContainer StepKind = "remove-container" // CRI RemoveContainer on a dead or never started record
 	StopOldSandbox  StepKind = "stop-old-sandbox" // CRI StopPodSandbox on an old generation
 	ReplaceManifest StepKind = "replace-manifest" // the same manifest out and in again
 	RestartKubelet  StepKind = "restart-kubelet"
 	StopSandbox     StepKind = "stop-sandbox" // CRI StopPodSandbox on the current generation
 	RestartRuntime  StepKind = "restart-runtime"
-	RemoveSandbox   StepKind = "remove-sandbox"
 )
 
-// Steps are all rungs, least destructive first.
+// Steps are all of them.
 var Steps = [...]StepKind{StopContainer, RemoveContainer, StopOldSandbox, ReplaceManifest,
-	RestartKubelet, StopSandbox, RestartRuntime, RemoveSandbox}
+	RestartKubelet, StopSandbox, RestartRuntime}
 
 // Step is one act that is due: what, to what, why.
 type Step struct {
@@ -33,6 +32,10 @@ type Step struct {
 	State  State    `json:"verdict"`
 	Reason string   `json:"reason"`
 	Target Target   `json:"target"`
+	// Proof is what the step rests on, one line each.
+	Proof []string `json:"proof,omitempty"`
+	// Cost names pods that the step may end, and why; empty for none.
+	Cost []string `json:"cost,omitempty"`
 	// Timeout bounds the call. For a sandbox stop it is also the grace that
 	// the runtime gives to the containers.
 	Timeout time.Duration `json:"timeout"`
@@ -41,7 +44,7 @@ type Step struct {
 // NodeWide tells that a step serves every pod of the node at once.
 func (k StepKind) NodeWide() bool { return k == RestartKubelet || k == RestartRuntime }
 
-// StepOf is the configuration of a rung.
+// StepOf is the configuration of a step.
 func StepOf(steps config.Steps, kind StepKind) config.Step {
 	switch kind {
 	case StopContainer:
@@ -58,8 +61,6 @@ func StepOf(steps config.Steps, kind StepKind) config.Step {
 		return steps.StopSandbox
 	case RestartRuntime:
 		return steps.RestartRuntime
-	case RemoveSandbox:
-		return steps.RemoveSandbox
 	}
 	return config.Step{}
 }

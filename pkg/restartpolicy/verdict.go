@@ -24,42 +24,44 @@ func (k Key) String() string {
 	return k.PodName.String() + "/" + k.Container
 }
 
-// State is what a verdict says.
+// State is what a verdict says. What each one means, and what may be done about
+// it, stands in table.go.
 type State string
 
 // States that never lead to an act.
 const (
 	Healthy      State = "healthy"
-	Starting     State = "starting"      // first start in progress, as far as can be seen
-	InBackOff    State = "in-backoff"    // down, and the kubelet may still restart it in time
-	IntendedDown State = "intended-down" // its restart policy wants it down, or it is done
-	Excluded     State = "excluded"      // opted out by annotation
-	NoManifest   State = "no-manifest"   // running without a manifest: never touched
+	Starting     State = "starting"
+	InBackOff    State = "in-backoff"
+	IntendedDown State = "intended-down"
+	Excluded     State = "excluded"
+	NoManifest   State = "no-manifest"
 	ManifestBad  State = "manifest-bad"
-	Frozen       State = "frozen"  // somebody paused its cgroup
-	Unknown      State = "unknown" // a source did not answer, or the facts contradict
+	Frozen       State = "frozen"
+	Unknown      State = "unknown"
 )
 
-// States that lead to an act once they are due.
+// States that lead to an act once they are due and proved.
 const (
-	Forgotten      State = "forgotten"       // down, past every deadline of a working kubelet
-	StaleRunning   State = "stale-running"   // CRI says running, the process is gone
-	WaitingForOld  State = "waiting-for-old" // the new revision waits for an old one that does not end
-	TwoGenerations State = "two-generations" // an old revision runs beside the new one
-	Rejected       State = "rejected"        // refused at admission; the kubelet does not retry
-	NeverStarted   State = "never-started"   // a manifest that the kubelet has not begun to run
-	Husk           State = "husk"            // created, never started
-	Inverted       State = "inverted"        // a dead record with a later date hides the real one
-	StartFailing   State = "start-failing"   // the kubelet tries, and fails
-	StartHung      State = "start-hung"      // an OCI runtime call hangs
-	KubeletDown    State = "kubelet-down"
-	RuntimeDown    State = "runtime-down"
+	Forgotten         State = "forgotten"
+	UnreadableRecord  State = "unreadable-record"
+	StaleRunning      State = "stale-running"
+	SandboxLost       State = "sandbox-lost"
+	DuplicateRunning  State = "duplicate-running"
+	WaitingForOld     State = "waiting-for-old"
+	TwoGenerations    State = "two-generations"
+	ManifestNotRead   State = "manifest-not-read"
+	Rejected          State = "rejected"
+	NeverStarted      State = "never-started"
+	CreatedNotStarted State = "created-not-started"
+	Leftover          State = "leftover"
+	OutOfOrder        State = "out-of-order"
+	StartFailing      State = "start-failing"
+	StartHung         State = "start-hung"
+	StopHung          State = "stop-hung"
+	KubeletDown       State = "kubelet-down"
+	RuntimeDown       State = "runtime-down"
 )
-
-// States are all of them.
-var States = [...]State{Healthy, Starting, InBackOff, IntendedDown, Excluded, NoManifest, ManifestBad, Frozen, Unknown,
-	Forgotten, StaleRunning, WaitingForOld, TwoGenerations, Rejected, NeverStarted, Husk, Inverted, StartFailing, StartHung,
-	KubeletDown, RuntimeDown}
 
 // Verdict is the judgement of one container, pod or service.
 type Verdict struct {
@@ -67,29 +69,50 @@ type Verdict struct {
 	State State `json:"verdict"`
 	// Detail is one line for people: the facts that led to the state.
 	Detail string `json:"detail,omitempty"`
-	// Since is when the state was first seen, on the boot clock.
+	// Since is when the state was first seen, on the boot clock, less the time
+	// in which nobody looked.
 	Since time.Duration `json:"since"`
 	// Due is when a step may be taken; 0 for states that never lead to one.
 	Due time.Duration `json:"due,omitempty"`
 	// Looks counts the looks in a row that saw the same.
 	Looks int `json:"looks"`
-	// Guards name what forbids a step just now, whether it is due or not.
-	Guards []string `json:"guards,omitempty"`
-	// Ladder are the steps that may cure it, least destructive first; empty
-	// for states that are only reported.
-	Ladder []StepKind `json:"ladder,omitempty"`
+	// Steps may cure it, in the order in which they are taken; empty for what is
+	// only reported.
+	Steps []StepKind `json:"steps,omitempty"`
+	// Proof is what has to be known before the first of them, and what is.
+	Proof []Claim `json:"proof,omitempty"`
+	// Inhibitors forbid the step that comes next, whether it is due or not.
+	Inhibitors []Inhibitor `json:"inhibitors,omitempty"`
 	// Target is what the steps would be done to.
 	Target Target `json:"target"`
+
+	// first is Since without regard to the time in which nobody looked.
+	first time.Duration
+	// history is what the judge remembered with the look, for Plan.
+	history *History
+}
+
+// Missing are the claims of the proof that do not hold, or are not known to.
+func (v Verdict) Missing() []Claim {
+	var out []Claim
+	for _, c := range v.Proof {
+		if c.Answer != node.Yes {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // Target pins the facts that a step relies on. A step is refused when any of
 // them has changed by the time it is carried out.
 type Target struct {
-	UID         string        `json:"uid,omitempty"`
-	SandboxID   string        `json:"sandboxID,omitempty"`
-	ContainerID string        `json:"containerID,omitempty"`
-	Attempt     uint32        `json:"attempt"`
-	Manifest    string        `json:"manifest,omitempty"`
-	Digest      string        `json:"digest,omitempty"`
-	Grace       time.Duration `json:"grace,omitempty"`
+	UID         string `json:"uid,omitempty"`
+	SandboxID   string `json:"sandboxID,omitempty"`
+	ContainerID string `json:"containerID,omitempty"`
+	Attempt     uint32 `json:"attempt"`
+	// Process is the start time of the service's process, for a service.
+	Process  time.Duration `json:"process,omitempty"`
+	Manifest string        `json:"manifest,omitempty"`
+	Digest   string        `json:"digest,omitempty"`
+	Grace    time.Duration `json:"grace,omitempty"`
 }

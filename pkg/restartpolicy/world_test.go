@@ -18,7 +18,6 @@ type world struct {
 	wall    time.Time     // wall clock at boot, moved by clock steps
 	history History
 	ledger  Ledger
-	guards  []guard
 
 	spec       corev1.PodSpec
 	name       node.PodName
@@ -30,13 +29,17 @@ type world struct {
 
 	kubeletUp, runtimeUp           bool
 	kubeletStarted, runtimeStarted time.Duration
+	silentSince                    time.Duration
 	rejected, shuttingDown         bool
 	paused                         string
 	busy                           []string
 	kubeletStopped, runtimeStopped bool
 	calls                          []node.RuntimeCall
-	steps                          []Step
-	stepTimes                      []time.Duration
+	told                           node.Told
+	// observe changes what a look sees.
+	observe   func(*node.Snapshot, *world)
+	steps     []Step
+	stepTimes []time.Duration
 }
 
 // simContainer is one container of the simulated pod.
@@ -48,14 +51,17 @@ type simContainer struct {
 	exitCode  int32
 	died      time.Duration
 	restartAt time.Duration // when the kubelet will restart it; 0: never
-	husk      bool
+	created   bool
 }
 
-const bootTime = 10 * time.Minute
+const (
+	bootTime   = 10 * time.Minute
+	worldImage = "registry.example/app:1"
+)
 
 func newWorld(containers int) *world {
 	w := &world{
-		policy: config.Default().Restart, now: bootTime, guards: guards,
+		policy: config.Default().Restart, now: bootTime,
 		wall: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		name: node.PodName{Namespace: "kube-system", Name: "app-node1"}, manifest: true, viewed: true,
 		kubeletUp: true, runtimeUp: true, kubeletStarted: time.Minute, runtimeStarted: time.Minute,
@@ -63,7 +69,7 @@ func newWorld(containers int) *world {
 	w.policy.Jitter.Duration = 0
 	for i := range containers {
 		name := fmt.Sprintf("c%d", i)
-		w.spec.Containers = append(w.spec.Containers, corev1.Container{Name: name})
+		w.spec.Containers = append(w.spec.Containers, corev1.Container{Name: name, Image: worldImage})
 		w.containers = append(w.containers, &simContainer{name: name, running: true})
 	}
 	return w
@@ -88,7 +94,7 @@ func (w *world) tick(d time.Duration) []Verdict {
 
 func (w *world) look() []Verdict {
 	s := w.snapshot()
-	verdicts, h := judge(w.policy, s, w.history, w.guards)
+	verdicts, h := Judge(w.policy, s, w.history)
 	w.history = h
 	for _, a := range Review(w.policy, s, verdicts, w.ledger) {
 		for i := range w.ledger.Acts {
@@ -116,9 +122,16 @@ func (w *world) look() []Verdict {
 
 func (w *world) snapshot() *node.Snapshot {
 	s := &node.Snapshot{
-		Taken: node.Instant{Wall: w.wall.Add(w.now), Boot: w.now},
-		Host:  node.Host{BootID: "boot", ShuttingDown: w.shuttingDown, Paused: w.paused, Busy: w.busy},
+		Taken:    node.Instant{Wall: w.wall.Add(w.now), Boot: w.now},
+		Interval: interval,
+		Host:     node.Host{BootID: "boot", ShuttingDown: w.shuttingDown, Paused: w.paused, Busy: w.busy},
+		Settings: node.Settings{NodeName: "node1", NodeNameFrom: "--hostname-override", Version: "1.37.2", HealthzURL: "http://127.0.0.1:10248/healthz"},
 	}
+	s.Intent.NodeName = "node1"
+	s.Runtime.Network = node.Yes
+	s.Runtime.Images = map[string]node.Answer{worldImage: node.Yes, "": node.Yes}
+	s.Kubelet.Process = node.KubeletProcess{PID: 100, Started: w.kubeletStarted, State: "S", Unit: "kubelet.service"}
+	s.Kubelet.Told = w.told
 	s.Kubelet.Unit = unit("kubelet.service", w.kubeletUp, w.kubeletStarted)
 	s.Kubelet.Healthy = w.kubeletUp
 	s.Runtime.Unit = unit("crio.service", true, w.runtimeStarted)
@@ -131,6 +144,7 @@ func (w *world) snapshot() *node.Snapshot {
 	}
 	if !w.runtimeUp {
 		s.Runtime.Err = fmt.Errorf("no answer")
+		s.Runtime.Silent = w.now - w.silentSince
 	} else {
 		s.Runtime.Sandboxes = []node.Sandbox{w.sandbox()}
 	}
@@ -145,6 +159,9 @@ func (w *world) snapshot() *node.Snapshot {
 	s.Kubelet.View = node.View{Source: node.ViewNone}
 	if w.viewed && w.kubeletUp {
 		s.Kubelet.View = node.View{Source: node.ViewPods, Pods: []node.PodView{w.view()}}
+	}
+	if w.observe != nil {
+		w.observe(s, w)
 	}
 	return s
 }
@@ -165,7 +182,7 @@ func (w *world) sandbox() node.Sandbox {
 			Attempt: c.attempt, State: node.ContainerRunning, Grace: 30 * time.Second,
 			Process: node.Process{PID: 7, State: node.ProcessAlive}}
 		switch {
-		case c.husk:
+		case c.created:
 			rec.State, rec.Process = node.ContainerCreated, node.Process{}
 		case !c.running:
 			rec.State, rec.ExitCode, rec.Process = node.ContainerExited, c.exitCode, node.Process{}

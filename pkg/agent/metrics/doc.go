@@ -13,7 +13,7 @@
 //	families.go  every metric: name, type, labels, meaning
 //	page.go      the text format
 //	metrics.go   what is remembered between looks
-//	node.go      verdicts, acts, guards, budgets
+//	node.go      verdicts, acts, inhibitors, budgets
 //	records.go   crash records and events
 //	guard.go     the watch guard's counters
 //	process.go   the agent's own memory and CPU time

@@ -87,7 +87,8 @@ func (m *Metrics) Published(s *status.Status) {
 func down(state restartpolicy.State) bool {
 	switch state {
 	case restartpolicy.InBackOff, restartpolicy.Forgotten, restartpolicy.StaleRunning, restartpolicy.WaitingForOld,
-		restartpolicy.Rejected, restartpolicy.NeverStarted, restartpolicy.Husk, restartpolicy.StartFailing, restartpolicy.StartHung:
+		restartpolicy.Rejected, restartpolicy.NeverStarted, restartpolicy.CreatedNotStarted, restartpolicy.StartFailing, restartpolicy.StartHung,
+		restartpolicy.StopHung, restartpolicy.UnreadableRecord, restartpolicy.SandboxLost:
 		return true
 	}
 	return false

@@ -115,7 +115,7 @@ func (s *scene) wants(wanted ...string) {
 }
 
 var forgotten = status.Verdict{Namespace: "kube-system", Pod: "etcd-n1", Container: "etcd", State: restartpolicy.Forgotten,
-	ForSeconds: 90, Overdue: true, BlockedBy: []string{"gap:stop-container", "breaker"}, Steps: []restartpolicy.StepKind{restartpolicy.StopContainer}}
+	ForSeconds: 90, Overdue: true, BlockedBy: []string{"gap", "breaker"}, Steps: []restartpolicy.StepKind{restartpolicy.StopContainer}}
 
 func parsed(t *testing.T, page []byte) map[string]*dto.MetricFamily {
 	t.Helper()
@@ -185,12 +185,12 @@ func TestAnAgentThatHasNotLookedSaysNothingOfTheNode(t *testing.T) {
 	parsed(t, s.Text())
 }
 
-func TestVerdictsGuardsAndBudgetsAreCounted(t *testing.T) {
+func TestVerdictsInhibitorsAndBudgetsAreCounted(t *testing.T) {
 	s := stage(t)
 	unit := status.Verdict{Container: "crio.service", State: restartpolicy.Healthy}
 	s.look(forgotten, unit)
-	s.wants(`nodekeeper_containers{verdict="forgotten"} 1`, `nodekeeper_containers{verdict="healthy"} 1`, `nodekeeper_containers{verdict="husk"} 0`,
-		"nodekeeper_containers_overdue 1", `nodekeeper_guards_blocking{guard="gap"} 1`, "nodekeeper_breaker_open 1",
+	s.wants(`nodekeeper_containers{verdict="forgotten"} 1`, `nodekeeper_containers{verdict="healthy"} 1`, `nodekeeper_containers{verdict="created-not-started"} 0`,
+		"nodekeeper_containers_overdue 1", `nodekeeper_inhibitors{inhibitor="gap"} 1`, "nodekeeper_breaker_open 1",
 		"nodekeeper_acts_budget_remaining 1", `nodekeeper_step_budget_remaining{step="stop-container"} 12`,
 		"nodekeeper_last_look_timestamp_seconds 1.7723664e+09", `nodekeeper_source_up{source="kubelet"} 1`,
 		`nodekeeper_crashes_total{class="oom"} 2`, `nodekeeper_crashes_total{class="crash"} 0`, `nodekeeper_record_evictions_total{reason="age"} 1`,

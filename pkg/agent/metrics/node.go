@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/nodekeeper/nodekeeper/pkg/agent/statefile/status"
 	"github.com/nodekeeper/nodekeeper/pkg/node"
@@ -18,8 +17,8 @@ var results = []restartpolicy.Result{restartpolicy.ResultDone, restartpolicy.Res
 
 func (m *Metrics) addNode(p *page, last *seen) {
 	s := last.status
-	states, guards, overdue := map[restartpolicy.State]int{}, map[string]int{}, 0
-	for _, state := range restartpolicy.States {
+	states, inhibitors, overdue := map[restartpolicy.State]int{}, map[string]int{}, 0
+	for _, state := range restartpolicy.States() {
 		states[state] = 0
 	}
 	for _, v := range s.Verdicts {
@@ -27,10 +26,8 @@ func (m *Metrics) addNode(p *page, last *seen) {
 		if v.Overdue {
 			overdue++
 		}
-		for _, g := range v.BlockedBy {
-			// What follows the colon is the step, of which there are many.
-			name, _, _ := strings.Cut(g, ":")
-			guards[name]++
+		for _, name := range v.BlockedBy {
+			inhibitors[name]++
 		}
 	}
 	for _, state := range slices.Sorted(maps.Keys(states)) {
@@ -42,8 +39,8 @@ func (m *Metrics) addNode(p *page, last *seen) {
 	}
 	m.addActs(p)
 	p.add("nodekeeper_acts_withheld", truth(s.Agent.Withheld != ""))
-	for _, g := range slices.Sorted(maps.Keys(guards)) {
-		p.add("nodekeeper_guards_blocking", float64(guards[g]), g)
+	for _, g := range slices.Sorted(maps.Keys(inhibitors)) {
+		p.add("nodekeeper_inhibitors", float64(inhibitors[g]), g)
 	}
 	if budgets := s.Agent.Budgets; len(budgets) > 0 {
 		p.add("nodekeeper_acts_budget_remaining", float64(slices.Min(slices.Collect(maps.Values(budgets)))))
@@ -51,7 +48,7 @@ func (m *Metrics) addNode(p *page, last *seen) {
 			p.add("nodekeeper_step_budget_remaining", float64(budgets[step]), string(step))
 		}
 	}
-	p.add("nodekeeper_breaker_open", truth(guards["breaker"] > 0))
+	p.add("nodekeeper_breaker_open", truth(inhibitors["breaker"] > 0))
 	p.add("nodekeeper_paused", truth(s.Node.Paused != ""))
 	p.add("nodekeeper_dry_run", truth(s.Agent.DryRun))
 	p.add("nodekeeper_last_look_timestamp_seconds", float64(s.Agent.Taken.Wall.UnixMilli())/1000)
@@ -78,7 +75,8 @@ func addSources(p *page, n status.Node) {
 	p.add("nodekeeper_source_up", truth(n.Kubelet.View != node.ViewNone && n.Kubelet.View != ""), "kubelet")
 	p.add("nodekeeper_source_up", truth(n.Manifests.Error == ""), "manifests")
 	p.add("nodekeeper_source_up", truth(n.Kubelet.Unit.Error == "" && n.Runtime.Unit.Error == ""), "systemd")
-	problems := map[string]int{node.ProblemUnreadable: 0, node.ProblemUnparsable: 0, node.ProblemDuplicate: 0}
+	problems := map[string]int{node.ProblemUnreadable: 0, node.ProblemUnparsable: 0, node.ProblemDuplicate: 0,
+		node.ProblemRefused: 0, node.ProblemHidden: 0}
 	for _, problem := range n.Manifests.Problems {
 		problems[problem.Kind]++
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/internal/statefile"
@@ -22,6 +23,10 @@ const readLimit = 8 << 20
 // drift is how far wall and boot clock may part before it is worth a write.
 // It is well below what the judge calls a step.
 const drift = time.Second
+
+// lookedEvery is how often the time of the last look is written while there are
+// faults. What lies between that and the end of the agent counts as not lived.
+const lookedEvery = 30 * time.Second
 
 // File writes a history when it has changed in substance. One goroutine at a
 // time may use it.
@@ -81,8 +86,8 @@ func plausible(h restartpolicy.History, now time.Duration) error {
 		}
 		return true
 	}
-	if !within(h.Stepped) {
-		return errors.New("a clock step at an impossible time")
+	if !within(h.Stepped, h.Looked, h.Kubelet.Since, h.Runtime.Since) {
+		return errors.New("a clock step, a look or a process at an impossible time")
 	}
 	for id, fault := range h.Faults {
 		if !within(fault.Since, fault.LastHung) || fault.Looks < 0 {
@@ -116,7 +121,9 @@ func (f *File) Save(h restartpolicy.History) error {
 func (f *File) same(a, b restartpolicy.History) bool {
 	return a.BootID == b.BootID && a.Stepped == b.Stepped &&
 		(a.Offset-b.Offset).Abs() < drift &&
-		maps.Equal(a.Manifests, b.Manifests) &&
+		(len(a.Faults) == 0 || a.Looked-b.Looked < lookedEvery) &&
+		a.Kubelet == b.Kubelet && a.Runtime == b.Runtime &&
+		reflect.DeepEqual(a.Manifests, b.Manifests) &&
 		maps.EqualFunc(a.Faults, b.Faults, func(x, y restartpolicy.Fault) bool {
 			x.Looks, y.Looks = min(x.Looks, f.looks), min(y.Looks, f.looks)
 			return x == y

@@ -23,7 +23,7 @@ func remembered(looks int) restartpolicy.History {
 		Faults: map[string]restartpolicy.Fault{
 			"down|kube-system|etcd-n1|etcd": {State: restartpolicy.InBackOff, Since: 10 * time.Minute, Looks: looks},
 		},
-		Manifests: map[string]restartpolicy.ManifestSeen{"kube-system/etcd-n1": {Digest: "d", Since: time.Minute}},
+		Manifests: map[string]restartpolicy.ManifestSeen{"kube-system/etcd-n1": {Revision: restartpolicy.Revision{Content: "d"}, Since: time.Minute}},
 	}
 }
 

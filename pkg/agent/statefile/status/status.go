@@ -99,10 +99,16 @@ type Acting struct {
 // Node is what the agent can see of the node, and what it cannot.
 type Node struct {
 	// Name is the kubelet's node name.
-	Name      string    `json:"name,omitempty"`
-	Runtime   Runtime   `json:"runtime"`
-	Kubelet   Kubelet   `json:"kubelet"`
-	Manifests Manifests `json:"manifests"`
+	Name string `json:"name,omitempty"`
+	// Identity says who the kubelet is, and how that is known.
+	Identity Identity `json:"identity"`
+	// NotKnown says what the look could not find out, InProgress what work is
+	// seen that the kubelet waits for; one line each, for people.
+	NotKnown   []string  `json:"notKnown,omitempty"`
+	InProgress []string  `json:"inProgress,omitempty"`
+	Runtime    Runtime   `json:"runtime"`
+	Kubelet    Kubelet   `json:"kubelet"`
+	Manifests  Manifests `json:"manifests"`
 	// SettingsError says what could not be read of the kubelet's configuration;
 	// the kubelet's defaults are taken for it.
 	SettingsError string `json:"settingsError,omitempty"`
@@ -110,6 +116,22 @@ type Node struct {
 	Paused       string   `json:"paused,omitempty"`
 	ShuttingDown bool     `json:"shuttingDown,omitempty"`
 	Busy         []string `json:"busy,omitempty"`
+}
+
+// Identity is the kubelet of this node.
+type Identity struct {
+	// NodeName is empty while it cannot be proved; NodeNameFrom says what proves
+	// it: "--hostname-override", "client certificate", "host name",
+	// "kubelet.nodeName".
+	NodeName     string `json:"nodeName,omitempty"`
+	NodeNameFrom string `json:"nodeNameFrom,omitempty"`
+	// Version is the running program's own answer; empty if it gave none.
+	Version string `json:"version,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Unit    string `json:"unit,omitempty"`
+	Program string `json:"program,omitempty"`
+	// Error says what cannot be told for certain.
+	Error string `json:"error,omitempty"`
 }
 
 // Runtime is the container runtime.
@@ -174,12 +196,16 @@ type Verdict struct {
 	// ForSeconds is how long the agent has seen this.
 	ForSeconds int64 `json:"forSeconds"`
 	// Next is the time until a step may be taken, 0 once it is due; missing
-	// where no step would be taken. Looks, guards and budgets come on top.
+	// where no step would be taken. Proof and inhibitors come on top.
 	Next *int64 `json:"nextInSeconds,omitempty"`
 	// Overdue: down, or wrong, beyond its deadline. This is what to alert on.
 	Overdue bool `json:"overdue,omitempty"`
-	// BlockedBy names the guards and budgets that forbid a step just now.
-	BlockedBy []string `json:"blockedBy,omitempty"`
+	// BlockedBy names what inhibits the next step just now; Inhibitors says it for
+	// people, and is no API.
+	BlockedBy  []string `json:"blockedBy,omitempty"`
+	Inhibitors []string `json:"inhibitors,omitempty"`
+	// Missing is the proof that is missing before the next step, for people.
+	Missing []string `json:"missing,omitempty"`
 	// Steps are the steps that may cure it, least destructive first.
 	Steps []restartpolicy.StepKind `json:"steps,omitempty"`
 	// Last is the last act about it; nil for none that is remembered.

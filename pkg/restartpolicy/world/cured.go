@@ -1,0 +1,129 @@
+//go:build world
+
+package world
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
+)
+
+// cured: a curable fault is cured in time, by a step of its own row, and what
+// the step did is known to have healed it.
+func cured(d Decision, sc *Scenario) string {
+	r := sc.play(Policy(), d, options{})
+	if why := r.wrong(); why != "" {
+		return why
+	}
+	return r.cured(sc)
+}
+
+// curedAmid is the same while other things happen: later, and by no other steps.
+func curedAmid(d Decision, sc *Scenario) string {
+	r := sc.play(Policy(), d, options{})
+	if why := r.wrong(); why != "" {
+		return why
+	}
+	if why := r.cured(sc); why != "" && !strings.Contains(why, "and no act is known") {
+		return why
+	}
+	return ""
+}
+
+func (r *result) cured(sc *Scenario) string {
+	f := faults[sc.Fault]
+	shown := sc.FaultAt.At + f.shows
+	healed, helped := false, false
+	for _, a := range r.happened() {
+		switch {
+		case a.At < sc.FaultAt.At && sc.Fault != "rejected":
+			return fmt.Sprintf("%s (%s) before the fault", a.Step.Kind, a.Step.State)
+		case slices.Contains(f.want, a.Step.Kind):
+			helped = true
+			healed = healed || a.Result == restartpolicy.ResultHealed
+		case a.Step.State == restartpolicy.Leftover, a.Step.State == restartpolicy.CreatedNotStarted:
+			// A kubelet or runtime that is ended between create and start leaves one.
+		case !slices.Contains(f.also, a.Step.Kind):
+			return fmt.Sprintf("%s (%s) is not of the row of %s", a.Step.Kind, a.Step.State, sc.Fault)
+		}
+	}
+	switch {
+	case r.well > 0 && !helped && (f.forgives || r.well <= shown):
+		return "" // the node got over it by itself
+	case !sc.viewed() && f.neverBlind, !sc.heard() && !f.seenAnyway() && (!sc.viewed() || sc.mayWaitForVolumes()), sc.Fault == "record-unreadable" && !sc.Journal:
+		if len(r.troubles) == 0 {
+			return sc.Fault + " is not reported"
+		}
+		return ""
+	case r.well == 0:
+		return sc.Fault + " is not cured: " + r.scene.well() + "; " + r.held()
+	case len(sc.Events) == 0 && r.well > shown+f.bound(sc):
+		return fmt.Sprintf("%s is cured %s after it shows, bound %s", sc.Fault, r.well-shown, f.bound(sc))
+	case helped && !healed:
+		return sc.Fault + " is cured, and no act is known to have healed it"
+	}
+	return ""
+}
+
+// seenAnyway tells faults that need no word of the kubelet.
+func (f *fault) seenAnyway() bool {
+	return f != faults["record-unreadable"] && !slices.Contains(f.want, restartpolicy.RestartKubelet) || f == faults["kubelet-stopped"] ||
+		f == faults["kubelet-given-up"] || f == faults["kubelet-lost-to-dependency"]
+}
+
+// held says what the last verdicts that are not well wait for.
+func (r *result) held() string {
+	var out []string
+	for _, v := range r.scene.agent.verdicts {
+		if v.State == restartpolicy.Healthy || v.State == restartpolicy.IntendedDown {
+			continue
+		}
+		text := v.Key.Container + " " + string(v.State)
+		for _, c := range v.Missing() {
+			text += " -" + c.Name
+		}
+		for _, i := range v.Inhibitors {
+			text += " !" + i.Name
+		}
+		out = append(out, text)
+	}
+	sort.Strings(out)
+	return strings.Join(slices.Compact(out), "; ")
+}
+
+// mayCost are the steps that an incurable fault may cost within the budget.
+var mayCost = map[string][]restartpolicy.StepKind{
+	"kubelet-crash-loops": kubeletStep,
+	"kubelet-in-state-d":  kubeletStep,
+	"no-room":             {restartpolicy.RestartKubelet, restartpolicy.ReplaceManifest},
+	"every-act-fails":     restartpolicy.Steps[:],
+}
+
+// reported: a fault that nothing cures has a verdict in time, and costs nothing,
+// or no more than the node's budget.
+func reported(d Decision, sc *Scenario) string {
+	r := sc.play(Policy(), d, options{})
+	if why := r.wrong(); why != "" {
+		return why
+	}
+	for _, a := range r.happened() {
+		if !slices.Contains(mayCost[sc.Fault], a.Step.Kind) {
+			return fmt.Sprintf("%s (%s) does not help against %s", a.Step.Kind, a.Step.State, sc.Fault)
+		}
+	}
+	if r.scene.well() == "" {
+		return ""
+	}
+	for _, states := range r.troubles {
+		for _, at := range states {
+			if at < sc.FaultAt.At+15*time.Minute {
+				return ""
+			}
+		}
+	}
+	return sc.Fault + " is not reported within 15m: " + r.scene.well()
+}
