@@ -13,7 +13,9 @@ const brokenFor = 45 * time.Second
 // forgotten is the original report: the API server does not answer, the
 // manifest is changed, and a container of the old revision dies.
 func forgotten(d *demo) error {
-	d.say("node %s: kubelet 1.37.2 and CRI-O 1.34.0 run; the API server does not answer", d.box.Name)
+	if err := d.introduce("; the API server does not answer"); err != nil {
+		return err
+	}
 	if err := d.put("1"); err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import "time"
 // lostExit is a container whose conmon and first process died together: CRI-O
 // never learns of its end, and everybody says that it runs.
 func lostExit(d *demo) error {
-	d.say("node %s: kubelet 1.37.2 and CRI-O 1.34.0 run", d.box.Name)
+	if err := d.introduce(""); err != nil {
+		return err
+	}
 	if err := d.put("1"); err != nil {
 		return err
 	}

@@ -33,6 +33,16 @@ func manifest(revision string) []byte {
 		fmt.Sprintf(one, "main", "main", revision) + fmt.Sprintf(one, "side", "side", revision))
 }
 
+// introduce says what runs, as the node says itself.
+func (d *demo) introduce(more string) error {
+	versions, err := d.box.Versions(d.ctx)
+	if err != nil {
+		return err
+	}
+	d.say("node %s: kubelet %s and %s run%s", d.box.Name, versions.Kubelet, versions.Runtime, more)
+	return nil
+}
+
 func (d *demo) put(revision string) error {
 	return d.box.PutManifest("app.yaml", manifest(revision))
 }

@@ -34,7 +34,9 @@ func TestAPIOpensLate(t *testing.T) {
 		}
 		return err
 	})
-	eventually(t, 60*time.Second, "mirror pod", func() error {
+	// The kubelet may be faster than a new API server makes its namespaces, and
+	// tries again after a minute and a half at the latest.
+	eventually(t, 120*time.Second, "mirror pod", func() error {
 		phase, err := kubectl("get", "pod", podName(box, "app"), "-o=jsonpath={.status.phase}")
 		if err == nil && phase != "Running" {
 			err = fmt.Errorf("phase %q", phase)

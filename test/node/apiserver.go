@@ -40,6 +40,8 @@ func apiServerCommand(etcd string, port int, auditLog string) []string {
 		"--client-ca-file=" + pkiDir + "/ca.crt",
 		"--tls-cert-file=" + pkiDir + "/apiserver.crt",
 		"--tls-private-key-file=" + pkiDir + "/apiserver.key",
+		"--kubelet-client-certificate=" + KubeletClientCertificate,
+		"--kubelet-client-key=" + KubeletClientKey,
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + pkiDir + "/serviceaccount.key",
 		"--service-account-signing-key-file=" + pkiDir + "/serviceaccount.key",
@@ -52,7 +54,7 @@ func apiServerCommand(etcd string, port int, auditLog string) []string {
 // OpenAPI starts the API server on the port that the kubelet's kubeconfig
 // names, and waits until it is ready. It needs Options.API.
 func (b *Box) OpenAPI(ctx context.Context) error {
-	if b.secrets == nil || !b.options.API {
+	if b.options.Kubeconfig == Standalone || !b.options.API {
 		return fmt.Errorf("open the API of box %s: it was started without Options.API and a kubeconfig", b.Name)
 	}
 	if _, err := b.Systemctl(ctx, "start", API); err != nil {

@@ -23,13 +23,13 @@ const readyTimeout = 120 * time.Second
 
 // Box is a running node. Made by Start; the caller stops it.
 type Box struct {
-	// Name is the host's and the node's.
-	Name string
+	// Name is the node's, and Hostname the host's at its boot.
+	Name, Hostname string
 
 	options Options
 	dir     string // on disk, outside; owned by the box
 	set     components.Set
-	secrets *secrets // nil in mode Standalone
+	secrets *secrets
 	super   *supervisor
 	stop    sync.Once
 	stopErr error
@@ -53,14 +53,14 @@ func Start(ctx context.Context, options Options) (*Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := builder.Prepare(ctx, components.Want{API: options.API, Crictl: true, Critest: options.Critest})
+	set, err := builder.Prepare(ctx, components.Want{Kubelet: options.Kubelet, API: options.API, Crictl: true, Critest: options.Critest})
 	if err != nil {
 		return nil, err
 	}
 	if _, err := host.Sweep(); err != nil {
 		return nil, fmt.Errorf("clear away dead boxes: %w", err)
 	}
-	box := &Box{Name: options.Name, options: options, set: set}
+	box := &Box{Name: options.Name, Hostname: options.Hostname, options: options, set: set}
 	if err := box.boot(ctx); err != nil {
 		return nil, errors.Join(err, box.Stop())
 	}
@@ -110,7 +110,7 @@ func (b *Box) lay() error {
 	spec := host.Spec{
 		Dir:      b.dir,
 		Template: b.set.Root,
-		Hostname: b.Name,
+		Hostname: b.Hostname,
 		// On the disk itself: container roots are overlays, which cannot lie
 		// on the overlay that is the box's root.
 		Binds: map[string]string{
@@ -124,6 +124,8 @@ func (b *Box) lay() error {
 			b.set.Programs:   "/opt/box/programs",
 		},
 	}
+	// The file, for its folder may be that of the API server.
+	spec.ReadOnlyBinds[filepath.Join(b.set.Kubelet, "kubelet")] = kubeletProgram
 	if b.options.API {
 		spec.ReadOnlyBinds[b.set.Etcd] = "/opt/box/etcd"
 	}

@@ -11,11 +11,13 @@ import (
 )
 
 // collectedUnits get a journal file each; the whole journal is there too.
-var collectedUnits = []string{CRIO, Kubelet, Agent, API, Etcd, CRIProxy}
+func (b *Box) collectedUnits() []string {
+	return []string{CRIO, b.options.KubeletUnit, Agent, API, Etcd, CRIProxy}
+}
 
-// collectedFolders are copied as they are.
+// collectedFolders are copied as they are; most nodes have not all of them.
 var collectedFolders = []string{
-	"/etc/kubernetes/manifests", "/etc/nodekeeper", "/var/log/pods", "/var/log/nodekeeper",
+	"/etc/kubernetes/manifests", "/etc/kubernetes/static-pod-resources", "/etc/kubernetes/kubelet.conf", "/etc/nodekeeper", "/var/log/pods", "/var/log/nodekeeper",
 	"/var/lib/nodekeeper", "/run/nodekeeper", "/run/box",
 }
 
@@ -49,7 +51,7 @@ func (b *Box) Collect(ctx context.Context, dir string) error {
 		}
 		save(name, content, err)
 	}
-	for _, unit := range collectedUnits {
+	for _, unit := range b.collectedUnits() {
 		if content, err := b.Journal(ctx, unit); err == nil && !strings.Contains(content, "-- No entries --") {
 			save("journal-"+strings.TrimSuffix(unit, ".service")+".txt", content, nil)
 		}

@@ -2,10 +2,13 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"syscall"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/nodekeeper/nodekeeper/test/node/fault"
 )
@@ -23,7 +26,8 @@ func (b *Box) SetRuntimeFault(verb string, rules ...fault.Rule) error {
 }
 
 // SetCRIFault replaces the rules of one method of CRI as the kubelet sees it
-// (Options.CRIProxy). A rule matches on any text in the request.
+// (Options.CRIProxy). A rule matches on any text in the request, and in that
+// by which a container in the request was created.
 func (b *Box) SetCRIFault(method string, rules ...fault.Rule) error {
 	if !b.options.CRIProxy {
 		return fmt.Errorf("box %s has no fault proxy: set Options.CRIProxy", b.Name)
@@ -110,14 +114,39 @@ func (b *Box) KillMonitorAndInit(ctx context.Context, containerID string) error 
 	if err != nil {
 		return err
 	}
-	if container.PID <= 1 {
+	return b.killBoth(ctx, containerID, container.PID)
+}
+
+// KillInfra does the same to the infra container of a sandbox, which CRI-O makes
+// only where containers share its process namespace (shareProcessNamespace).
+func (b *Box) KillInfra(ctx context.Context, sandboxID string) error {
+	runtime, err := b.CRI(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := runtime.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: sandboxID, Verbose: true})
+	if err != nil {
+		return fmt.Errorf("status of sandbox %s: %w", sandboxID, err)
+	}
+	var info struct {
+		PID int `json:"pid"`
+	}
+	if err := json.Unmarshal([]byte(answer.Info["info"]), &info); err != nil {
+		return fmt.Errorf("status of sandbox %s: %w", sandboxID, err)
+	}
+	return b.killBoth(ctx, sandboxID, info.PID)
+}
+
+// killBoth kills a container's conmon, and then its first process.
+func (b *Box) killBoth(ctx context.Context, containerID string, pid int) error {
+	if pid <= 1 {
 		return fmt.Errorf("container %s of box %s does not run", containerID, b.Name)
 	}
 	monitors, _, err := b.Exec(ctx, "pgrep", "--full", "^/usr/bin/conmon .*-c "+containerID)
 	if err != nil {
 		return fmt.Errorf("find the monitor of container %s: %w", containerID, err)
 	}
-	for _, pid := range append(strings.Fields(monitors), strconv.Itoa(container.PID)) {
+	for _, pid := range append(strings.Fields(monitors), strconv.Itoa(pid)) {
 		if _, _, err := b.Exec(ctx, "kill", "-9", pid); err != nil {
 			return err
 		}

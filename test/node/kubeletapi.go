@@ -17,9 +17,9 @@ func (b *Box) Healthz(ctx context.Context) error {
 }
 
 // KubeletGet asks the kubelet's main port for a path such as "/pods" or
-// "/metrics".
+// "/metrics", with the test's own certificate.
 func (b *Box) KubeletGet(ctx context.Context, path string) (status int, body string, err error) {
-	return get(ctx, b.HTTPClient(), KubeletURL+path)
+	return get(ctx, b.KubeletClient(), KubeletURL+path)
 }
 
 // KubeletPods is the kubelet's own list of pods, a v1.PodList as JSON.

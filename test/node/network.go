@@ -29,13 +29,17 @@ func (b *Box) HTTPClient() *http.Client {
 }
 
 // APIClient is an HTTPClient that the API server knows as its administrator.
-func (b *Box) APIClient() *http.Client {
-	if b.secrets != nil {
-		if config, err := b.secrets.adminTLS(); err == nil {
-			return b.httpClient(config)
-		}
+func (b *Box) APIClient() *http.Client { return b.clientWith(b.secrets.adminTLS()) }
+
+// KubeletClient is an HTTPClient that the kubelet lets read everything.
+func (b *Box) KubeletClient() *http.Client { return b.clientWith(b.secrets.kubeletTLS()) }
+
+func (b *Box) clientWith(config *tls.Config, err error) *http.Client {
+	if err != nil {
+		// It shows when the server refuses the request.
+		return b.HTTPClient()
 	}
-	return b.HTTPClient()
+	return b.httpClient(config)
 }
 
 func (b *Box) httpClient(config *tls.Config) *http.Client {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"regexp"
@@ -19,11 +20,38 @@ const (
 	APIOpen
 )
 
+// Profile is a node as a family of users has it.
+type Profile int
+
+const (
+	// Plain: host name and node name are one, everybody may read the kubelet's
+	// list of pods, the units are no more than needed.
+	Plain Profile = iota
+	// OpenShift: what openshift.go lists. It is good in every Kubeconfig mode;
+	// the node of a cluster whose API server is away is APIClosed.
+	OpenShift
+)
+
+// OpenShiftKubelet is the kubelet of profile OpenShift.
+const OpenShiftKubelet = "1.33"
+
 // Options of a box. The zero value is good for a standalone kubelet.
 type Options struct {
-	// Name of host and node: lower case letters, digits and dashes.
-	// Default "node1".
+	// Name of the node, and of the host unless Hostname says otherwise: lower
+	// case letters, digits and dashes. Default "node1".
 	Name string
+	// Profile of the node.
+	Profile Profile
+	// Kubelet is the version of the kubelet, one that a module below
+	// test/components pins, or its beginning ("1.33"). Default: that of the
+	// profile; Plain has that of test/components/kubernetes.
+	Kubelet string
+	// Hostname of the host. Default: Name, and openShiftHostname in profile
+	// OpenShift.
+	Hostname string
+	// KubeletUnit is the unit that runs the kubelet; there is no other then.
+	// Default Kubelet.
+	KubeletUnit string
 	// Kubeconfig mode of the kubelet.
 	Kubeconfig Kubeconfig
 	// API builds and installs etcd and kube-apiserver, for OpenAPI in mode
@@ -43,14 +71,14 @@ type Options struct {
 	Proxy bool
 	// OpenShift orders the units as the machine-config-operator does: CRI-O and
 	// the kubelet come after kubelet-dependencies.target. The node says that it
-	// was booted from an ostree.
+	// was booted from an ostree. Implied by profile OpenShift.
 	OpenShift bool
 	// CRIODropIn is a fragment of CRI-O's configuration (TOML).
 	CRIODropIn string
 	// CRIProxy puts the fault proxy between kubelet and CRI-O: see SetCRIFault.
 	CRIProxy bool
-	// PlainRuntime leaves the wrapper around runc away, without which
-	// SetRuntimeFault does nothing.
+	// PlainRuntime leaves the wrapper around the OCI runtime away, without
+	// which SetRuntimeFault does nothing.
 	PlainRuntime bool
 	// CollectDir, when set, gets all that Collect gathers at Stop, and
 	// not-collected.txt for what could not be had.
@@ -59,14 +87,27 @@ type Options struct {
 	Progress io.Writer
 }
 
-var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
+var (
+	validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
+	validUnit = regexp.MustCompile(`^[a-z0-9-]+\.service$`)
+)
 
 func (o *Options) complete() error {
-	if o.Name == "" {
-		o.Name = "node1"
+	o.Name = cmp.Or(o.Name, "node1")
+	o.KubeletUnit = cmp.Or(o.KubeletUnit, Kubelet)
+	if o.Profile == OpenShift {
+		o.OpenShift = true
+		o.Kubelet = cmp.Or(o.Kubelet, OpenShiftKubelet)
+		o.Hostname = cmp.Or(o.Hostname, openShiftHostname)
 	}
-	if !validName.MatchString(o.Name) {
-		return fmt.Errorf("box name %q: want at most 32 lower case letters, digits and dashes", o.Name)
+	o.Hostname = cmp.Or(o.Hostname, o.Name)
+	for _, name := range []string{o.Name, o.Hostname} {
+		if !validName.MatchString(name) {
+			return fmt.Errorf("box name %q: want at most 32 lower case letters, digits and dashes", name)
+		}
+	}
+	if !validUnit.MatchString(o.KubeletUnit) {
+		return fmt.Errorf("unit of the kubelet %q: want a name that ends in .service", o.KubeletUnit)
 	}
 	o.API = o.API || o.Kubeconfig == APIOpen
 	return nil

@@ -13,8 +13,9 @@ const (
 	Proxy          = "nodekeeper-proxy.service"
 	proxyListener  = "nodekeeper-proxy.socket"
 	// KubeletKubeconfig is the kubelet's own kubeconfig, and KubeletPKI the
-	// directory of its certificate.
-	KubeletKubeconfig = kubeconfig
+	// directory of its certificate, in profile Plain. In profile OpenShift the
+	// former is the one that a kubelet without a certificate begins with.
+	KubeletKubeconfig = "/etc/kubernetes/kubeconfig"
 	KubeletPKI        = pkiDir
 )
 
@@ -31,7 +32,7 @@ func (b *Box) InstallProxy(ctx context.Context) error {
 		}
 	}
 	for _, args := range [][]string{
-		{"daemon-reload"}, {"enable", Proxy, proxyListener}, {"start", proxyListener, Proxy}, {"restart", Kubelet},
+		{"daemon-reload"}, {"enable", Proxy, proxyListener}, {"start", proxyListener, Proxy}, {"restart", b.options.KubeletUnit},
 	} {
 		if _, err := b.Systemctl(ctx, args...); err != nil {
 			return fmt.Errorf("install the proxy: %w", err)

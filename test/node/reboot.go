@@ -17,7 +17,7 @@ const containerGrace = 2
 // are back. /run is lost, /var kept, the boot ID another. An open API is
 // closed afterwards unless the mode is APIOpen.
 func (b *Box) Reboot(ctx context.Context) error {
-	if _, err := b.Systemctl(ctx, "stop", Kubelet); err != nil {
+	if _, err := b.Systemctl(ctx, "stop", b.options.KubeletUnit); err != nil {
 		return fmt.Errorf("reboot box %s: %w", b.Name, err)
 	}
 	if err := b.stopContainers(ctx); err != nil {
@@ -84,5 +84,11 @@ func (b *Box) stopContainers(ctx context.Context) error {
 		})
 	}
 	group.Wait()
-	return nil
+	// CRI-O may have been making another one. A container that was only created,
+	// and its monitor, mind no SIGTERM.
+	if _, err := b.Systemctl(ctx, "stop", CRIO); err != nil {
+		return err
+	}
+	_, _, err = b.Exec(ctx, "sh", "-c", `find /sys/fs/cgroup -path '*kubepods*' -name cgroup.procs -exec cat {} + | sort -u | xargs -r kill -9 || true`)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // tree is a set of files to be written below a folder.
@@ -27,9 +28,9 @@ func (t *tree) addSecret(path string, content []byte) { t.files[path] = file{con
 
 func (t *tree) link(path, target string) { t.links[path] = target }
 
-func (t *tree) write(root string) error {
+func (t *tree) write(place func(path string) string) error {
 	for path, file := range t.files {
-		target := filepath.Join(root, path)
+		target := place(path)
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
@@ -38,7 +39,7 @@ func (t *tree) write(root string) error {
 		}
 	}
 	for path, link := range t.links {
-		target := filepath.Join(root, path)
+		target := place(path)
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
@@ -52,7 +53,13 @@ func (t *tree) write(root string) error {
 // writeRoot writes the box's own files over the template.
 func (b *Box) writeRoot() error {
 	var err error
-	b.secrets, err = writeFiles(filepath.Join(b.dir, "upper"), b.options)
+	b.secrets, err = writeFiles(func(path string) string {
+		// This one is a mount of its own in the box.
+		if below, ok := strings.CutPrefix(path, kubeletState+"/"); ok {
+			return filepath.Join(b.dir, "kubelet", below)
+		}
+		return filepath.Join(b.dir, "upper", path)
+	}, b.options)
 	return err
 }
 
@@ -62,25 +69,25 @@ func WriteFiles(root string, options Options) error {
 	if err := options.complete(); err != nil {
 		return err
 	}
-	_, err := writeFiles(root, options)
+	_, err := writeFiles(func(path string) string { return filepath.Join(root, path) }, options)
 	return err
 }
 
-// writeFiles returns no secrets in mode Standalone.
-func writeFiles(root string, options Options) (*secrets, error) {
+// writeFiles writes each file where place says that its path lies.
+func writeFiles(place func(path string) string, options Options) (*secrets, error) {
 	t := newTree()
 	id := make([]byte, 16)
 	if _, err := rand.Read(id); err != nil {
 		return nil, err
 	}
 	t.add("/etc/machine-id", hex.EncodeToString(id)+"\n")
-	t.add("/etc/hostname", options.Name+"\n")
-	t.add("/etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", nodeIP, options.Name))
+	t.add("/etc/hostname", options.Hostname+"\n")
+	t.add("/etc/hosts", fmt.Sprintf("127.0.0.1 localhost\n%s %s\n", nodeIP, options.Hostname))
 	// The kubelet starts no pod without one.
 	t.add("/etc/resolv.conf", "nameserver 127.0.0.1\n")
 	t.add("/etc/systemd/journald.conf.d/box.conf", "[Journal]\nStorage=persistent\nRateLimitIntervalSec=0\nAudit=no\n")
 	for program, folder := range map[string]string{
-		"kubelet": "kubernetes", "kubectl": "kubernetes", "kube-apiserver": "kubernetes",
+		"kubectl": "kubernetes", "kube-apiserver": "kubernetes",
 		"crio": "crio", "crictl": "critools", "etcd": "etcd",
 	} {
 		t.link("/usr/local/bin/"+program, "/opt/box/"+folder+"/"+program)
@@ -89,13 +96,12 @@ func writeFiles(root string, options Options) (*secrets, error) {
 	if options.Critest {
 		addCritest(t)
 	}
-	var made *secrets
+	made, err := newSecrets(options.Name)
+	if err != nil {
+		return nil, fmt.Errorf("make certificates: %w", err)
+	}
+	made.addTo(t, options)
 	if options.Kubeconfig != Standalone {
-		var err error
-		if made, err = newSecrets(options.Name); err != nil {
-			return nil, fmt.Errorf("make certificates: %w", err)
-		}
-		made.addTo(t, options.Name)
 		addAPIServer(t)
 	}
 	if err := addKubelet(t, options); err != nil {
@@ -103,10 +109,13 @@ func writeFiles(root string, options Options) (*secrets, error) {
 	}
 	addUnits(t, options)
 	if options.OpenShift {
-		addOpenShift(t)
+		addOpenShift(t, options)
+	}
+	if options.Profile == OpenShift {
+		addOpenShiftProfile(t, options)
 	}
 	for unit, text := range options.UnitDropIns {
 		t.add("/etc/systemd/system/"+unit+".d/50-test.conf", text)
 	}
-	return made, t.write(root)
+	return made, t.write(place)
 }

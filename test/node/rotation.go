@@ -54,8 +54,7 @@ func (b *Box) StoreCertificate() error {
 	if err := errors.Join(os.RemoveAll(link), os.Symlink(file, link)); err != nil {
 		return err
 	}
-	named := fmt.Sprintf("    client-certificate: %s\n    client-key: %[1]s\n", KubeletStoreCurrent)
-	return b.WriteFile(kubeconfig, b.secrets.kubeconfig("system:node:"+b.Name, named), 0o600)
+	return b.WriteFile(b.options.Profile.files().kubeconfig, b.secrets.kubeconfig("system:node:"+b.Name, stored), 0o600)
 }
 
 // SignRequest signs a kubelet's request for a client certificate (PEM) as the
@@ -89,6 +88,7 @@ func (s *secrets) issue(cert *x509.Certificate, public any) ([]byte, error) {
 // SetAPIAddress has the kubelet's kubeconfig name another host and port, for
 // its next start.
 func (b *Box) SetAPIAddress(address string) error {
+	kubeconfig := b.options.Profile.files().kubeconfig
 	text, err := b.ReadFile(kubeconfig)
 	if err != nil {
 		return err

@@ -31,8 +31,15 @@ func addUnits(t *tree, options Options) {
 	if plan, err := host.PlanCgroups(); err == nil {
 		unified = plan.Unified
 	}
-	add(CRIO, crioUnit(unified), true)
-	add(Kubelet, kubeletUnit(options), true)
+	// With cgroupfs on version 1, conmon stays in CRI-O's own group unless our
+	// wrapper moves it, and the default KillMode would end all containers with
+	// every restart of CRI-O.
+	killMode := ""
+	if !unified && options.Profile != OpenShift {
+		killMode = "KillMode=process\n"
+	}
+	add(CRIO, crioUnit(killMode), true)
+	add(options.KubeletUnit, kubeletUnit(options), true)
 	if options.CRIProxy {
 		add(CRIProxy, proxyUnit, true)
 	}
@@ -58,13 +65,7 @@ ExecStart=/bin/mkdir -p /run/box/runtime-faults /run/box/cri-faults
 ExecStart=/bin/ip address replace ` + nodeIP + `/32 dev lo
 `
 
-// crioUnit: with cgroupfs on version 1, conmon stays in CRI-O's own group, and
-// the default KillMode would end all containers with every restart of CRI-O.
-func crioUnit(unified bool) string {
-	killMode := "KillMode=process\n"
-	if unified {
-		killMode = ""
-	}
+func crioUnit(killMode string) string {
 	return `[Unit]
 Description=Container Runtime Interface for OCI (CRI-O)
 After=box-setup.service
@@ -81,6 +82,9 @@ Restart=on-failure
 }
 
 func kubeletUnit(options Options) string {
+	if options.Profile == OpenShift {
+		return openShiftUnit(options)
+	}
 	after := CRIO
 	wants := ""
 	if options.CRIProxy {

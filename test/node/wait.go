@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -38,7 +39,12 @@ func (b *Box) waitReady(ctx context.Context) error {
 		if _, err := b.super.leader(); err != nil {
 			return err
 		}
-		if err := b.Healthz(ctx); err != nil {
+		// Not the health port, which a kubelet may have closed.
+		status, body, err := b.KubeletGet(ctx, "/healthz")
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("kubelet: status %d: %s", status, body)
+		}
+		if err != nil {
 			return err
 		}
 		runtime, err := b.CRI(ctx)
@@ -53,6 +59,6 @@ func (b *Box) waitReady(ctx context.Context) error {
 	}
 	late, cancelLate := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancelLate()
-	journal, _, journalErr := b.Exec(late, "journalctl", "--no-pager", "--lines=25", "--output=cat", "--unit=crio", "--unit=kubelet")
+	journal, _, journalErr := b.Exec(late, "journalctl", "--no-pager", "--lines=25", "--output=cat", "--unit="+CRIO, "--unit="+b.options.KubeletUnit)
 	return errors.Join(err, journalErr, fmt.Errorf("end of the journal:\n%s\nconsole:\n%s", journal, b.super.consoleEnd()))
 }

@@ -14,6 +14,9 @@ import (
 
 // Want says what a box needs beyond kubelet, CRI-O, root and images.
 type Want struct {
+	// Kubelet is a version that Kubelets names, or its beginning; "" is the
+	// default, that of the API server.
+	Kubelet string
 	// API adds kube-apiserver, kubectl (always built with the kubelet) and etcd.
 	API bool
 	// Crictl adds crictl.
@@ -26,12 +29,13 @@ type Want struct {
 
 // Set is where everything lies. All folders are read-only for boxes.
 type Set struct {
-	Kubernetes string // kubelet, kube-apiserver, kubectl
+	Kubernetes string // kube-apiserver, kubectl, the default kubelet
+	Kubelet    string // kubelet of the version wanted
 	CRIO       string // crio
 	Etcd       string // etcd, or "" when not wanted
 	Critools   string // crictl, or "" when not wanted
 	Critest    string // critest, or "" when not wanted
-	Programs   string // supervise, runtime, pinns, criproxy, workload, guest
+	Programs   string // supervise, runtime, conmon, pinns, criproxy, workload, guest
 	Root       string // root file system
 	Images     string // containers-storage with the images
 	Kernel     string // vmlinuz and lib/modules, or "" when not wanted
@@ -95,10 +99,26 @@ func (b *Builder) Prepare(ctx context.Context, want Want) (Set, error) {
 	// Two at a time: Kubernetes takes longer than all the others together.
 	var failures [2]error
 	var group sync.WaitGroup
-	group.Go(func() { set.Kubernetes, failures[0] = b.build(ctx, kubernetes()) })
+	group.Go(func() { failures[0] = b.prepareKubernetes(ctx, want, &set) })
 	group.Go(func() { failures[1] = b.prepareOthers(ctx, want, &set) })
 	group.Wait()
 	return set, errors.Join(failures[:]...)
+}
+
+func (b *Builder) prepareKubernetes(ctx context.Context, want Want, set *Set) error {
+	for _, one := range []struct {
+		version string
+		folder  *string
+	}{{"", &set.Kubernetes}, {want.Kubelet, &set.Kubelet}} {
+		m, err := b.kubernetes(one.version)
+		if err != nil {
+			return err
+		}
+		if *one.folder, err = b.build(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *Builder) prepareOthers(ctx context.Context, want Want, set *Set) error {

@@ -6,10 +6,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -37,7 +39,7 @@ func (b *Builder) images(ctx context.Context, program string) (string, error) {
 	}
 	return b.cached("images", key([]byte(imagesRecipe), content), func(dir string) error {
 		return b.progress.step("making the workload image", func() error {
-			image, err := workloadImage(content)
+			image, err := Image(map[string][]byte{"workload": content})
 			if err != nil {
 				return fmt.Errorf("make the workload image: %w", err)
 			}
@@ -59,7 +61,8 @@ func (b *Builder) images(ctx context.Context, program string) (string, error) {
 	})
 }
 
-func workloadImage(program []byte) (v1.Image, error) {
+// Image runs the program /workload; these are its files, by name.
+func Image(files map[string][]byte) (v1.Image, error) {
 	var archive bytes.Buffer
 	writer := tar.NewWriter(&archive)
 	for _, folder := range []string{"tmp/", "etc/"} {
@@ -67,11 +70,14 @@ func workloadImage(program []byte) (v1.Image, error) {
 			return nil, err
 		}
 	}
-	if err := writer.WriteHeader(&tar.Header{Name: "workload", Mode: 0o755, Size: int64(len(program))}); err != nil {
-		return nil, err
-	}
-	if _, err := writer.Write(program); err != nil {
-		return nil, err
+	// In one order, or the digest would not be the same each time.
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(files[name]))}); err != nil {
+			return nil, err
+		}
+		if _, err := writer.Write(files[name]); err != nil {
+			return nil, err
+		}
 	}
 	if err := writer.Close(); err != nil {
 		return nil, err

@@ -24,23 +24,6 @@ type module struct {
 	first string // how long a first build takes, for the progress line
 }
 
-const kubernetesVersion = "v1.37.2"
-
-func kubernetes() module {
-	version := "-X k8s.io/component-base/version."
-	return module{
-		name: "kubernetes",
-		binaries: map[string]string{
-			"k8s.io/kubernetes/cmd/kubelet":        "kubelet",
-			"k8s.io/kubernetes/cmd/kube-apiserver": "kube-apiserver",
-			"k8s.io/kubernetes/cmd/kubectl":        "kubectl",
-		},
-		flags: []string{"-trimpath", "-ldflags", "-s -w " + version + "gitVersion=" + kubernetesVersion +
-			" " + version + "gitMajor=1 " + version + "gitMinor=37"},
-		first: "about 10 minutes the first time",
-	}
-}
-
 func crio() module {
 	return module{
 		name:     "crio",

@@ -10,7 +10,7 @@ import (
 )
 
 // ownPrograms are the main packages of this module that a box needs.
-var ownPrograms = []string{"cmd/supervise", "cmd/runtime", "cmd/pinns", "cmd/criproxy", "cmd/guest", "workload"}
+var ownPrograms = []string{"cmd/supervise", "cmd/runtime", "cmd/conmon", "cmd/pinns", "cmd/criproxy", "cmd/guest", "workload"}
 
 // programs builds this module's own programs. The compiler's cache says
 // whether they changed: they are built each time, and kept by what they are.

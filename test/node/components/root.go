@@ -20,7 +20,7 @@ const defaultSuite = "bookworm"
 
 // rootPackages are what a box has beyond Debian's minimal base.
 var rootPackages = []string{
-	"systemd", "systemd-sysv", "dbus", "iproute2", "iptables", "conmon", "runc",
+	"systemd", "systemd-sysv", "dbus", "iproute2", "iptables", "conmon", "runc", "crun",
 	"containernetworking-plugins", "libseccomp2", "procps", "kmod", "ca-certificates", "podman",
 }
 

@@ -37,7 +37,7 @@ func makeImage(ctx context.Context, set components.Set, options node.Options, di
 	for _, part := range []struct{ from, to string }{
 		{set.Root, "."},
 		{filepath.Join(set.Kernel, "lib/modules"), "usr/lib/modules"},
-		{filepath.Join(set.Kubernetes, "kubelet"), "opt/box/kubernetes/kubelet"},
+		{filepath.Join(set.Kubelet, "kubelet"), "opt/box/kubelet"},
 		{set.CRIO, "opt/box/crio"},
 		{set.Critools, "opt/box/critools"},
 		{set.Programs, "opt/box/programs"},

@@ -47,6 +47,9 @@ func Start(ctx context.Context, options node.Options) (*Machine, error) {
 	if options.Name == "" {
 		options.Name = "node1"
 	}
+	if options.Profile == node.OpenShift && options.Kubelet == "" {
+		options.Kubelet = node.OpenShiftKubelet
+	}
 	if options.Progress == nil {
 		options.Progress = os.Stdout
 	}
@@ -54,7 +57,7 @@ func Start(ctx context.Context, options node.Options) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := builder.Prepare(ctx, components.Want{Crictl: true, Machine: true})
+	set, err := builder.Prepare(ctx, components.Want{Kubelet: options.Kubelet, Crictl: true, Machine: true})
 	if err != nil {
 		return nil, err
 	}

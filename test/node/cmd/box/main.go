@@ -1,8 +1,8 @@
 // Command box makes, runs and clears away boxes by hand.
 //
-//	box prepare     install packages, build all components, make root and images
-//	box run         boot one box and hold it until Ctrl-C
-//	box sweep       remove what dead runs left behind
+//	box prepare [KUBELET...]   install packages, build all components and kubelets of these versions, make root and images
+//	box run                    boot one box and hold it until Ctrl-C
+//	box sweep                  remove what dead runs left behind
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/nodekeeper/nodekeeper/test/node"
 	"github.com/nodekeeper/nodekeeper/test/node/components"
 	"github.com/nodekeeper/nodekeeper/test/node/host"
 )
@@ -26,7 +27,7 @@ func main() {
 	var err error
 	switch verb {
 	case "prepare":
-		err = prepare(ctx)
+		err = prepare(ctx, os.Args[2:])
 	case "run":
 		err = run(ctx)
 	case "sweep":
@@ -40,13 +41,18 @@ func main() {
 	}
 }
 
-func prepare(ctx context.Context) error {
+// prepare makes what the boxes of both profiles need.
+func prepare(ctx context.Context, kubelets []string) error {
 	builder, err := components.NewBuilder(os.Stdout)
 	if err != nil {
 		return err
 	}
-	_, err = builder.Prepare(ctx, components.Want{API: true, Crictl: true})
-	return err
+	for _, kubelet := range append([]string{"", node.OpenShiftKubelet}, kubelets...) {
+		if _, err := builder.Prepare(ctx, components.Want{Kubelet: kubelet, API: true, Crictl: true}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func sweep() error {

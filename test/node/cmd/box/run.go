@@ -15,7 +15,9 @@ import (
 func run(ctx context.Context) error {
 	var options node.Options
 	flags := flag.NewFlagSet("box run", flag.ContinueOnError)
-	flags.StringVar(&options.Name, "name", "node1", "name of host and node")
+	flags.StringVar(&options.Name, "name", "node1", "name of the node")
+	flags.StringVar(&options.Kubelet, "kubelet", "", "version of the kubelet, or its beginning")
+	openShift := flags.Bool("openshift", false, "a node as OpenShift has it")
 	flags.BoolVar(&options.CRIProxy, "cri-proxy", false, "put the fault proxy between kubelet and CRI-O")
 	flags.StringVar(&options.CollectDir, "collect", "", "folder for all logs at the end")
 	api := flags.String("api", "none", "none: standalone kubelet; closed: kubeconfig to a closed port; open: with API server")
@@ -24,6 +26,9 @@ func run(ctx context.Context) error {
 		return nil
 	case err != nil:
 		return err
+	}
+	if *openShift {
+		options.Profile = node.OpenShift
 	}
 	switch *api {
 	case "none":

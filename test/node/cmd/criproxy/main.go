@@ -1,7 +1,8 @@
 // Command criproxy stands between the kubelet and CRI-O. It passes every call
 // on without knowing what is in it, and misbehaves as the fault files say: see
 // package fault. A rule's text is looked for in the bytes of the request, where
-// container IDs and names stand as they are.
+// container IDs and names stand as they are, and in those of the request that
+// created the container: a start names its ID alone.
 //
 //	criproxy LISTEN-SOCKET CRI-SOCKET FAULT-DIR
 package main
@@ -54,7 +55,7 @@ func run(listen, cri, faultDir string) error {
 		return err
 	}
 	defer connection.Close()
-	proxy := &proxy{cri: connection, faultDir: faultDir}
+	proxy := &proxy{cri: connection, faultDir: faultDir, created: &created{requests: map[string][]byte{}}}
 	server := grpc.NewServer(grpc.ForceServerCodec(bytesCodec{}), grpc.UnknownServiceHandler(proxy.handle),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))
 	go func() {
@@ -67,6 +68,7 @@ func run(listen, cri, faultDir string) error {
 type proxy struct {
 	cri      *grpc.ClientConn
 	faultDir string
+	created  *created
 }
 
 // handle serves one call, of any method and either kind of stream.
@@ -103,6 +105,9 @@ func (p *proxy) handle(_ any, kubelet grpc.ServerStream) error {
 			}
 			return err
 		}
+		if path.Base(method) == "CreateContainer" {
+			p.created.note(request, response)
+		}
 		if err := kubelet.SendMsg(&response); err != nil {
 			return err
 		}
@@ -110,7 +115,7 @@ func (p *proxy) handle(_ any, kubelet grpc.ServerStream) error {
 }
 
 func (p *proxy) misbehave(ctx context.Context, method string, request []byte) error {
-	rule, found, err := fault.Take(p.faultDir, method, string(request))
+	rule, found, err := fault.Take(p.faultDir, method, string(p.created.subject(request)))
 	if err != nil {
 		return status.Error(codes.Internal, "read fault rules: "+err.Error())
 	}

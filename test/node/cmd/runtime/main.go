@@ -1,5 +1,6 @@
-// Command runtime stands where CRI-O expects runc: it passes every call on to
-// runc, after it has misbehaved as the fault files say.
+// Command runtime stands where CRI-O expects an OCI runtime: it passes every
+// call on to it, after it has misbehaved as the fault files say. Under the name
+// crun it stands for crun, under any other for runc.
 package main
 
 import (
@@ -7,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,16 +25,26 @@ func main() {
 	if call.verb != "" {
 		misbehave(call)
 	}
+	name := "runc"
+	if filepath.Base(os.Args[0]) == "crun" {
+		name = "crun"
+	}
 	if call.verb == "create" {
 		if err := permitScore(call.bundle); err != nil {
 			fmt.Fprintln(os.Stderr, "OOM score:", err)
 		}
+		if name == "crun" {
+			if err := oldVersion(call.bundle); err != nil {
+				fmt.Fprintln(os.Stderr, "OCI version:", err)
+			}
+		}
 	}
-	runc, err := exec.LookPath("runc")
-	if err == nil {
-		err = syscall.Exec(runc, append([]string{"runc"}, os.Args[1:]...), os.Environ())
+	path := "/usr/sbin/" + name
+	if _, err := os.Stat(path); err != nil {
+		path = "/usr/bin/" + name
 	}
-	fmt.Fprintln(os.Stderr, "run runc:", err)
+	err := syscall.Exec(path, append([]string{path}, os.Args[1:]...), os.Environ())
+	fmt.Fprintln(os.Stderr, "run "+name+":", err)
 	os.Exit(1)
 }
 
