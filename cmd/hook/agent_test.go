@@ -64,7 +64,7 @@ func TestAnAgentThatDoesNotAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
 			c.agent(t, filepath.Join(s.run, "lifecycle.sock"))
-			said := s.start(t, strings.NewReader(encoded(t, s.state(t, "c1"))))
+			said := s.start(t, encoded(t, s.state(t, "c1")))
 			if !strings.Contains(said, c.says) || (said == "") != (c.says == "") {
 				t.Errorf("it said %q, want %q", said, c.says)
 			}
@@ -101,7 +101,7 @@ func TestAFullSpool(t *testing.T) {
 	for i := range 1024 {
 		do(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%019d-1-0.event", i)), nil, 0o600))
 	}
-	said := s.start(t, strings.NewReader(encoded(t, s.state(t, "c1"))))
+	said := s.start(t, encoded(t, s.state(t, "c1")))
 	if !strings.Contains(said, "the spool is full") {
 		t.Errorf("it said %q", said)
 	}
@@ -121,10 +121,10 @@ func TestAJournalThatDoesNotListen(t *testing.T) {
 	for range 30 { // more than its queue holds
 		cmd := s.command()
 		cmd.Stdin = strings.NewReader("garbage")
-		s.keeps(t, cmd, deadline)
+		s.keeps(t, cmd)
 	}
 	do(t, os.Remove(filepath.Join(s.dir, "journal")))
 	cmd := s.command()
 	cmd.Stdin = strings.NewReader("garbage")
-	s.keeps(t, cmd, deadline)
+	s.keeps(t, cmd)
 }

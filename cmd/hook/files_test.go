@@ -36,7 +36,7 @@ func TestSomethingElsePlantedAsLog(t *testing.T) {
 			log := state.Annotations[crioLogPath]
 			do(t, os.Remove(log))
 			c.plant(t, log)
-			if said := s.start(t, strings.NewReader(encoded(t, state))); !strings.Contains(said, c.says) {
+			if said := s.start(t, encoded(t, state)); !strings.Contains(said, c.says) {
 				t.Errorf("it said %q", said)
 			}
 			told(t, s, "c1", c.says)
@@ -66,7 +66,7 @@ func TestSomethingElsePlantedAsDirectory(t *testing.T) {
 				path := filepath.Join(s.root, place)
 				do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 				plant(t, path, elsewhere)
-				if said := s.start(t, strings.NewReader(encoded(t, s.state(t, "c1")))); !strings.Contains(said, place) {
+				if said := s.start(t, encoded(t, s.state(t, "c1"))); !strings.Contains(said, place) {
 					t.Errorf("it said %q", said)
 				}
 				told(t, s, "c1", place)
@@ -81,11 +81,11 @@ func TestSomethingElsePlantedAsDirectory(t *testing.T) {
 func TestLinksAreBounded(t *testing.T) {
 	s := newScene(t)
 	for i := range 3 {
-		s.start(t, strings.NewReader(encoded(t, s.state(t, fmt.Sprint("c", i)))), "--max-live", "3")
+		s.start(t, encoded(t, s.state(t, fmt.Sprint("c", i))), "--max-live", "3")
 		s.live(t, fmt.Sprint("c", i))
 	}
 	s.spooled(t)
-	said := s.start(t, strings.NewReader(encoded(t, s.state(t, "c3"))), "--max-live", "3")
+	said := s.start(t, encoded(t, s.state(t, "c3")), "--max-live", "3")
 	if !strings.Contains(said, "3 or more attempts wait") {
 		t.Errorf("it said %q", said)
 	}
@@ -102,7 +102,7 @@ func TestScarceSpaceIsLeftToOthers(t *testing.T) {
 			do(t, os.Mkdir(filepath.Join(s.root, record.LiveDir), 0o700))
 			fill(t, s.root, what)
 			do(t, os.Remove(filepath.Join(s.root, "fill0"))) // there is room, but not much
-			said := s.start(t, strings.NewReader(encoded(t, s.state(t, "c1"))))
+			said := s.start(t, encoded(t, s.state(t, "c1")))
 			if !strings.Contains(said, "of "+what+" free") {
 				t.Errorf("it said %q", said)
 			}
@@ -123,7 +123,7 @@ func TestAFullFileSystem(t *testing.T) {
 			state := encoded(t, s.state(t, "c1"))
 			do(t, os.MkdirAll(filepath.Join(s.root, record.LiveDir), 0o700))
 			fill(t, dir, what)
-			said := s.start(t, strings.NewReader(state), "--min-free-percent", "0")
+			said := s.start(t, state, "--min-free-percent", "0")
 			if !strings.Contains(said, "no space left") || !strings.Contains(said, "nobody is told") {
 				t.Errorf("it said %q", said)
 			}
@@ -150,7 +150,7 @@ func TestAReadOnlyFileSystem(t *testing.T) {
 	do(t, os.Mkdir(s.root, 0o755))
 	mount(t, s.root, "size=1m")
 	do(t, unix.Mount("", s.root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	said := s.start(t, strings.NewReader(encoded(t, s.state(t, "c1"))))
+	said := s.start(t, encoded(t, s.state(t, "c1")))
 	if !strings.Contains(said, "read-only file system") {
 		t.Errorf("it said %q", said)
 	}
@@ -161,7 +161,7 @@ func TestAnotherFileSystem(t *testing.T) {
 	s := newScene(t)
 	do(t, os.Mkdir(s.root, 0o755))
 	mount(t, s.root, "size=1m")
-	said := s.start(t, strings.NewReader(encoded(t, s.state(t, "c1"))))
+	said := s.start(t, encoded(t, s.state(t, "c1")))
 	if !strings.Contains(said, "cross-device") {
 		t.Errorf("it said %q", said)
 	}
@@ -198,8 +198,8 @@ func TestAFileSystemThatHangs(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	said := s.start(t, strings.NewReader(state))
-	if !strings.Contains(said, "gave up after 150ms: linking") {
+	said := s.start(t, state)
+	if !strings.Contains(said, "gave up after 1s: linking") {
 		t.Errorf("it said %q", said)
 	}
 	told(t, s, "c1", "takes long")

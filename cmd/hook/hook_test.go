@@ -18,7 +18,7 @@ func TestTheLogIsKeptAndTheAgentTold(t *testing.T) {
 	s := newScene(t)
 	end := s.agent(t)
 	state := s.state(t, "c1")
-	if said := s.start(t, strings.NewReader(encoded(t, state))); said != "" {
+	if said := s.start(t, encoded(t, state)); said != "" {
 		t.Errorf("it said %q", said)
 	}
 	log := state.Annotations[crioLogPath]
@@ -57,9 +57,9 @@ func TestTheLogIsKeptAndTheAgentTold(t *testing.T) {
 func TestWhatIsThereStays(t *testing.T) {
 	s := newScene(t)
 	state := encoded(t, s.state(t, "c1"))
-	s.start(t, strings.NewReader(state))
+	s.start(t, state)
 	_, first := s.live(t, "c1")
-	if said := s.start(t, strings.NewReader(state)); said != "" {
+	if said := s.start(t, state); said != "" {
 		t.Errorf("the second time it said %q", said)
 	}
 	if _, second := s.live(t, "c1"); second != first {
@@ -67,7 +67,7 @@ func TestWhatIsThereStays(t *testing.T) {
 	}
 	do(t, os.Remove(filepath.Join(s.root, record.LivePath("c1"), "log.0")))
 	// Even where no more containers may be added.
-	s.start(t, strings.NewReader(state), "--max-live", "0")
+	s.start(t, state, "--max-live", "0")
 	if text, _ := s.live(t, "c1"); text != "words of c1" {
 		t.Errorf("what is missing is not added: %q", text)
 	}
@@ -77,7 +77,7 @@ func TestPoststopOnlyTells(t *testing.T) {
 	s := newScene(t)
 	state := s.state(t, "c1")
 	state.Status, state.Pid = "stopped", 0
-	if said := s.start(t, strings.NewReader(encoded(t, state))); said != "" {
+	if said := s.start(t, encoded(t, state)); said != "" {
 		t.Errorf("it said %q", said)
 	}
 	s.nothingKept(t, "c1")
@@ -93,7 +93,7 @@ func TestOnlyStaticPodsAreKept(t *testing.T) {
 				s := newScene(t)
 				state := s.state(t, "c1")
 				state.Annotations[configSource] = source
-				said := s.start(t, strings.NewReader(encoded(t, state)), fmt.Sprintf("--all=%v", all))
+				said := s.start(t, encoded(t, state), fmt.Sprintf("--all=%v", all))
 				if said != "" {
 					t.Errorf("it said %q", said)
 				}
@@ -113,20 +113,24 @@ func TestOnlyStaticPodsAreKept(t *testing.T) {
 func TestAHundredContainersAtOnce(t *testing.T) {
 	s := newScene(t)
 	end := s.agent(t)
-	const all, deadline = 100, time.Second // so that a busy machine loses none
+	const all = 100
 	var done sync.WaitGroup
 	for i := range all {
 		state := encoded(t, s.state(t, fmt.Sprint("c", i)))
 		done.Go(func() {
-			cmd := s.command("--deadline", deadline.String())
-			cmd.Stdin = strings.NewReader(state)
-			began := time.Now()
-			out, err := cmd.CombinedOutput()
-			if err != nil || len(out) > 0 {
-				t.Errorf("%v: %s", err, out)
-			}
-			if took := time.Since(began); took > deadline+slack {
-				t.Errorf("took %v", took)
+			for range mostTries {
+				cmd := s.command()
+				cmd.Stdin = strings.NewReader(state)
+				began := time.Now()
+				out, err := cmd.CombinedOutput()
+				took := time.Since(began)
+				if err != nil || len(out) > 0 || took > deadline+slack {
+					t.Errorf("%v after %v: %s", err, took, out)
+				}
+				// Only one whose time was up is started again.
+				if s.hasLog(fmt.Sprint("c", i)) || took < deadline/2 {
+					return
+				}
 			}
 		})
 	}

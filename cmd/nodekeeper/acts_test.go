@@ -25,7 +25,7 @@ func (s *scene) acted() {
 			Step: restartpolicy.Step{Kind: restartpolicy.RestartKubelet, State: restartpolicy.WaitingForOld,
 				Key: restartpolicy.Key{PodName: apiserver}, Reason: "the new revision waits for old UID 1234"}},
 		{Result: restartpolicy.ResultRefused, Detail: "an installer lock is held",
-			Step: restartpolicy.Step{Kind: restartpolicy.RemoveContainer, State: restartpolicy.Inverted,
+			Step: restartpolicy.Step{Kind: restartpolicy.RemoveContainer, State: restartpolicy.OutOfOrder,
 				Key: restartpolicy.Key{PodName: apiserver, Container: "kube-apiserver-cert-regeneration-controller"}}},
 		{Result: restartpolicy.ResultStarted, Step: restartpolicy.Step{Kind: restartpolicy.RestartRuntime, State: restartpolicy.RuntimeDown,
 			Key: restartpolicy.Key{Container: "crio.service"}, Timeout: 2 * time.Minute}},

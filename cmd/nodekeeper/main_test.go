@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,9 +41,27 @@ type running struct {
 	command *exec.Cmd
 	run     string
 	address string // of its metrics
-	log     bytes.Buffer
+	log     lines
 	// told gets what the API server is asked for.
 	told chan string
+}
+
+// lines is the log of a process that goes on.
+type lines struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // startAgent starts an agent that sees so many static pods of three containers.
@@ -78,7 +97,10 @@ announce: {kubeconfig: %s}
 	if err := a.command.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = a.command.Process.Kill() })
+	tb.Cleanup(func() {
+		_ = a.command.Process.Kill()
+		_ = a.command.Wait()
+	})
 	return a
 }
 

@@ -41,10 +41,9 @@ type guarded struct {
 	ready              string
 	socket             *os.File
 	address            string
-	log                bytes.Buffer
+	log                lines
 	manager            *net.UnixConn
 	proxy              *exec.Cmd
-	mu                 sync.Mutex // guards log and proxy
 	messages           chan string
 	certificatesOfLast func() string
 }
@@ -118,19 +117,13 @@ proxy: {listen: %q, kubeconfig: %s, derived: %s, certificates: %s, killSwitch: %
 
 func (g *guarded) restarted() string { return filepath.Join(g.state, "restarted") }
 
-func (g *guarded) Write(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.log.Write(p)
-}
-
 // start starts a proxy process as systemd does.
 func (g *guarded) start() {
 	g.Helper()
 	c := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", os.Args[0], "proxy", "--config", g.config)
 	c.Env = append(os.Environ(), asProgram+"=1", "LISTEN_FDS=1", "NOTIFY_SOCKET="+g.manager.LocalAddr().String())
 	c.ExtraFiles = []*os.File{g.socket}
-	c.Stderr = g
+	c.Stderr = &g.log
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := c.Start(); err != nil {
 		g.Fatal(err)
@@ -152,8 +145,6 @@ func (g *guarded) hears(part string) {
 				return
 			}
 		case <-limit:
-			g.mu.Lock()
-			defer g.mu.Unlock()
 			g.Fatalf("never said: %s\n%s", part, g.log.String())
 		}
 	}
@@ -167,8 +158,6 @@ func (g *guarded) until(what string, is func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			g.mu.Lock()
-			defer g.mu.Unlock()
 			g.Fatalf("never: %s\n%s", what, g.log.String())
 		}
 	}
@@ -215,8 +204,6 @@ func (g *guarded) ask(client *http.Client, path string) error {
 func (g *guarded) wantsAnswer(client *http.Client, when string) {
 	g.Helper()
 	if err := g.ask(client, "/api/v1/nodes/n1"); err != nil {
-		g.mu.Lock()
-		defer g.mu.Unlock()
 		g.Errorf("%s: %v\n%s", when, err, g.log.String())
 	}
 	if as := g.certificatesOfLast(); as != "system:node:n1" {
@@ -370,13 +357,13 @@ func TestAKubeletIsServedThroughARotation(t *testing.T) {
 }
 
 func TestAGuardThatHangsIsSeen(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := returns(ctx, func() {}); err != nil {
+	if err := returns(t.Context(), func() {}); err != nil {
 		t.Error(err)
 	}
 	locked := make(chan bool)
 	defer close(locked)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
 	if err := returns(ctx, func() { <-locked }); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}

@@ -96,7 +96,46 @@ func statusTable(w io.Writer, form cli.Form, s status.Status, now node.Instant) 
 	for _, v := range verdicts {
 		rows = append(rows, verdictRow(form, v))
 	}
-	return cli.WriteTable(w, limit, columns, rows)
+	if err := cli.WriteTable(w, limit, columns, rows); err != nil {
+		return err
+	}
+	return sentences(w, form, missing(form, verdicts))
+}
+
+// missing says for each row that is not well which proof is missing before its
+// next step.
+func missing(form cli.Form, verdicts []status.Verdict) []string {
+	var lines []string
+	for _, v := range verdicts {
+		if !v.Trouble() || len(v.Missing) == 0 || len(v.Steps) == 0 {
+			continue
+		}
+		pod, container := names(form, v.Namespace, v.Pod, v.Container)
+		if len(lines) == 0 {
+			lines = append(lines, "", "Missing before a step:")
+		}
+		lines = append(lines, fmt.Sprintf("  %s %s, %s: %s", pod, container, v.Steps[0], strings.Join(v.Missing, "; ")))
+	}
+	return lines
+}
+
+// identityLine says who the kubelet is, and how that is known.
+func identityLine(n status.Node) string {
+	text := cli.Dash(n.Name)
+	id := n.Identity
+	if id.NodeNameFrom != "" {
+		text += ", by " + id.NodeNameFrom
+	}
+	if id.Version != "" {
+		text += ", kubelet " + id.Version
+	}
+	if id.PID > 0 {
+		text += fmt.Sprintf(", process %d", id.PID)
+	}
+	if id.Unit != "" {
+		text += " of " + id.Unit
+	}
+	return text
 }
 
 func sentences(w io.Writer, form cli.Form, lines []string) error {
@@ -141,8 +180,12 @@ func next(v status.Verdict) string {
 	return cli.Span(*v.Next)
 }
 
-// blockedBy names all guards in the wide form, and the first in the other.
+// blockedBy names all inhibitors in the wide form, and the first in the other;
+// a proof that is missing is one more.
 func blockedBy(form cli.Form, v status.Verdict) string {
+	if len(v.Missing) > 0 {
+		v.BlockedBy = append([]string{"unproved"}, v.BlockedBy...)
+	}
 	if n := len(v.BlockedBy); n > 1 && form != cli.AsWide {
 		return fmt.Sprintf("%s +%d", v.BlockedBy[0], n-1)
 	}
@@ -169,7 +212,7 @@ func joined(steps []restartpolicy.StepKind) string {
 func header(s status.Status, now node.Instant) []string {
 	n := s.Node
 	lines := []string{
-		fmt.Sprintf("node       %s", cli.Dash(n.Name)),
+		"node       " + identityLine(n),
 		fmt.Sprintf("agent      %s, pid %d, looked %s ago, every %s", s.Agent.Version, s.Agent.PID,
 			cli.Span(max(0, int64((now.Boot-s.Agent.Taken.Boot)/time.Second))), time.Duration(s.Agent.IntervalSeconds*float64(time.Second))),
 		"runtime    " + runtimeLine(n.Runtime),
@@ -201,6 +244,12 @@ func notes(s status.Status) []string {
 		add("  manifest "+p.Kind+": ", p.Message)
 	}
 	add("  ", n.SettingsError)
+	for _, line := range n.NotKnown {
+		add("  NOT KNOWN  ", line)
+	}
+	for _, line := range n.InProgress {
+		add("  in progress: ", line)
+	}
 	if s.Records != nil {
 		add("  CANNOT KEEP crash records: ", s.Records.Error)
 	}
