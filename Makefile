@@ -6,6 +6,7 @@ OUT       := _output
 CACHE     ?= $(or $(NODEKEEPER_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nodekeeper)
 PARALLEL  ?= 9
 LABELS    ?= !Slow
+TIMELINES ?= 2000
 # Vet and staticcheck of test/differential would go through the whole kubelet.
 SOURCES   := cmd pkg internal machineconfig packaging test tools
 MODULES   := . test test/controlplane test/apiserver test/machineconfig test/report
@@ -18,7 +19,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) krew demo test test-unit test-differential test-guard test-manifests test-report test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
+.PHONY: help test-world build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) krew demo test test-unit test-differential test-guard test-manifests test-report test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +61,9 @@ test: lint prepare test-unit test-differential test-guard test-box test-image te
 
 test-unit: ## unit, property and adapter tests of the product
 	$(GO) test -race ./...
+
+test-world: ## the restart rules in a simulated world of its own (TIMELINES=2000 for each property)
+	NODEKEEPER_TIMELINES=$(TIMELINES) $(GO) test -tags world -timeout 170m ./pkg/restartpolicy/world
 
 test-differential: ## the restart rules against the kubelet's own functions
 	cd test/differential && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -v ./...
@@ -117,6 +121,7 @@ fmt: ## format all Go files
 
 generate: ## regenerate checked-in generated files
 	$(GO) generate ./...
+	$(GO) test ./pkg/restartpolicy -run TestTheDocumentIsTheTable -update
 
 clean: ## remove _output and boxes left behind (the cache stays)
 	rm -rf $(OUT)

@@ -85,7 +85,8 @@ func TestTheKubeletWaitsForTheProxyAWhile(t *testing.T) {
 	if took := time.Since(begin); took < 4*time.Second || took > 20*time.Second {
 		t.Errorf("it waited %v", took)
 	}
-	time.AfterFunc(time.Second, func() { w.files("ready") })
+	later := time.AfterFunc(time.Second, func() { w.files("ready") })
+	defer later.Stop() // a wrapper that does not wait has failed by then
 	if got := w.run(flag); got != flag+" --kubeconfig="+w.path("derived") {
 		t.Errorf("%q", got)
 	}

@@ -80,7 +80,7 @@ func TestGateDefaultsAreTheKubelets(t *testing.T) {
 		KubeletCrashLoopBackOffMax:           gate.Enabled(features.KubeletCrashLoopBackOffMax),
 		ReduceDefaultCrashLoopBackOffDecay:   gate.Enabled(features.ReduceDefaultCrashLoopBackOffDecay),
 	}
-	if got := restartpolicy.GatesOf(nil); got != want {
-		t.Errorf("GatesOf(nil) = %+v, the kubelet's defaults are %+v", got, want)
+	if got := restartpolicy.GatesOf("1.37.2", nil); got != want {
+		t.Errorf("GatesOf(1.37.2, nil) = %+v, the kubelet's defaults are %+v", got, want)
 	}
 }

@@ -14,7 +14,7 @@ func TestJudgeIsTheKubelets(t *testing.T) {
 	seen := map[string]int{}
 	forEachRuleGates(t, func(t *testing.T, set map[string]bool) {
 		g := newGenerator(t, 2)
-		policy, gates := config.Default().Restart, restartpolicy.GatesOf(set)
+		policy, gates := config.Default().Restart, restartpolicy.GatesOf("1.37.2", set)
 		compared, agreed := 0, map[choice]int{}
 		for range *pairs {
 			s := g.situation()
@@ -77,7 +77,7 @@ func (p pair) agree() bool {
 	case kill: // it runs for a moment yet
 		return state == restartpolicy.Healthy || state == restartpolicy.IntendedDown
 	case start:
-		return state == restartpolicy.InBackOff || state == restartpolicy.Husk || state == restartpolicy.Starting
+		return state == restartpolicy.InBackOff || state == restartpolicy.CreatedNotStarted || state == restartpolicy.Starting
 	case later:
 		return state == restartpolicy.Starting
 	case never:
@@ -90,7 +90,7 @@ func (p pair) agree() bool {
 
 // acts tells that the verdict would lead to a step, were the container to stay
 // as it is.
-func (p pair) acts() bool { return len(p.verdict.Ladder) > 0 }
+func (p pair) acts() bool { return len(p.verdict.Steps) > 0 }
 
 func (p pair) nameOfDifference(t *testing.T) string {
 	t.Helper()

@@ -35,6 +35,13 @@ var differences = []difference{
 				(p.spec().RestartPolicy == nil || strings.HasPrefix(p.container, "init-"))
 		},
 	},
+	{
+		name:   "a record in state unknown",
+		reason: "The runtime does not know what became of it. The kubelet starts another one beside it; Judge says that it is unknown, and never acts.",
+		is: func(p pair) bool {
+			return p.choice == start && p.verdict.State == restartpolicy.Unknown && p.records[p.container].state == node.ContainerUnknown
+		},
+	},
 }
 
 // spec is the container's part of the manifest.

@@ -20,7 +20,7 @@ import (
 func TestAfterExitIsTheKubelets(t *testing.T) {
 	forEachRuleGates(t, func(t *testing.T, set map[string]bool) {
 		g := newGenerator(t, 1)
-		gates := restartpolicy.GatesOf(set)
+		gates := restartpolicy.GatesOf("1.37.2", set)
 		answers := map[restartpolicy.Restart]int{}
 		for range *pairs {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: g.podPolicy(), Containers: []corev1.Container{g.container("main")}}}

@@ -85,7 +85,7 @@ func (s backOffSetting) kubelets(t *testing.T) restartpolicy.BackOff {
 }
 
 func (s backOffSetting) agents() restartpolicy.BackOff {
-	return restartpolicy.BackOffOf(restartpolicy.GatesOf(s.gates), s.maxPeriod)
+	return restartpolicy.BackOffOf(restartpolicy.GatesOf("1.37.2", s.gates), s.maxPeriod)
 }
 
 func TestBackOffOfIsTheKubelets(t *testing.T) {

@@ -70,7 +70,7 @@ func (s situation) snapshot(gates map[string]bool) *node.Snapshot {
 	manifest := s.pod.DeepCopy()
 	manifest.DeletionTimestamp = nil // the kubelet's business, not the file's
 	out := &node.Snapshot{Taken: now, Host: node.Host{BootID: "boot"}}
-	out.Settings.FeatureGates = gates
+	out.Settings.FeatureGates, out.Settings.Version = gates, "1.37.2"
 	out.Intent.Pods = []node.Manifest{{Name: name, Path: "/manifests/etcd.yaml", Digest: "digest", Modified: past, Pod: manifest}}
 	out.Runtime.Sandboxes = []node.Sandbox{sandbox}
 	out.Kubelet.View = s.view(name)

@@ -56,12 +56,12 @@ func TestClockSteps(t *testing.T) {
 	deadline := time.Now().Add(2 * time.Minute)
 	crash("main")
 	main = s.running("app", "main")
-	s.eventually(3*time.Minute, "the confusion is judged", func() bool { return s.says(restartpolicy.Inverted, "main") })
+	s.eventually(3*time.Minute, "the confusion is judged", func() bool { return s.says(restartpolicy.OutOfOrder, "main") })
 	s.throughout(150*time.Second, "no act but on the dead record", func() error {
 		s.untouched(main)
 		s.untouched(side)
 		for _, a := range s.acts() {
-			if a.Result != restartpolicy.ResultRefused && (time.Now().Before(deadline) || a.State != restartpolicy.Inverted ||
+			if a.Result != restartpolicy.ResultRefused && (time.Now().Before(deadline) || a.State != restartpolicy.OutOfOrder ||
 				a.Kind != restartpolicy.RemoveContainer || a.Key.Container != "main" || a.Target.ContainerID == main.ID) {
 				return fmt.Errorf("act: %+v", a)
 			}

@@ -11,8 +11,8 @@ import (
 
 // conmon and init are killed: CRI-O says running for ever.
 func TestLostExit(t *testing.T) {
-	labelled(t, repair)
-	s := stage(t, node.Options{})
+	labelled(t, repair, core)
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent()
 	main, side := s.running("app", "main"), s.running("app", "side")
@@ -27,7 +27,7 @@ func TestLostExit(t *testing.T) {
 // down for as long as that record is there.
 func TestOneStatusFails(t *testing.T) {
 	labelled(t, repair)
-	s := stage(t, node.Options{CRIProxy: true})
+	s := standing(t, node.Options{CRIProxy: true})
 	s.run(app("1"))
 	s.agent()
 	main, side := s.running("app", "main"), s.running("app", "side")
@@ -35,14 +35,14 @@ func TestOneStatusFails(t *testing.T) {
 	s.kill("app", "main")
 	s.back(8*time.Minute, "app", main)
 	s.untouched(side)
-	s.wantActs(restartpolicy.RestartKubelet, restartpolicy.RemoveContainer)
+	s.wantActs(restartpolicy.RemoveContainer)
 	s.evidence("app", "main")
 }
 
 // A postStart hook that never returns blocks the pod's worker.
 func TestPostStartHookHangs(t *testing.T) {
 	labelled(t, repair)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	silent := podSpec{name: "silent", containers: []container{{name: "srv", args: []string{"--silent-http", "127.0.0.1:8099"}}}}
 	s.run(silent)
 	p := app("1")
@@ -65,7 +65,7 @@ func TestPostStartHookHangs(t *testing.T) {
 // refused; CRI-O is what has to be restarted.
 func TestStartHangs(t *testing.T) {
 	labelled(t, repair, disruptive)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent("deadlines: {hungStart: 90s}")
 	side := s.running("app", "side")
@@ -86,7 +86,7 @@ func TestStartHangs(t *testing.T) {
 // after two minutes and starts the next attempt. Nothing is to be done.
 func TestStartHangsOnce(t *testing.T) {
 	labelled(t, quiet)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent()
 	side := s.running("app", "side")
@@ -100,7 +100,7 @@ func TestStartHangsOnce(t *testing.T) {
 // A stop hangs: the old revision never ends, the new one waits.
 func TestStopHangs(t *testing.T) {
 	labelled(t, repair, disruptive)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent()
 	old := s.running("app", "main")
@@ -116,7 +116,7 @@ func TestStopHangs(t *testing.T) {
 // A frozen container and bad manifests are reported, and never acted on.
 func TestReportedOnly(t *testing.T) {
 	labelled(t, quiet)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent("deadlines: {firstCrash: 20s, neverStarted: 10s, staleRunning: 10s}")
 	frozen := s.running("app", "main")

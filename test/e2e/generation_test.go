@@ -13,8 +13,8 @@ import (
 // The case that started it: the API server has not answered since the kubelet
 // started, the manifest changes, and a container of the old revision dies.
 func TestForgottenWhileNewRevisionWaits(t *testing.T) {
-	labelled(t, repair, disruptive)
-	s := stage(t, node.Options{Kubeconfig: node.APIClosed})
+	labelled(t, repair, disruptive, core)
+	s := standing(t, node.Options{Kubeconfig: node.APIClosed})
 	s.run(app("1"))
 	s.agent()
 	oldSide := s.running("app", "side")
@@ -75,7 +75,7 @@ func TestForgottenWhileNewRevisionWaits(t *testing.T) {
 // is left to do, and nothing is done.
 func TestAPIServerComesBackByItself(t *testing.T) {
 	labelled(t, quiet)
-	s := stage(t, node.Options{Kubeconfig: node.APIClosed, API: true})
+	s := standing(t, node.Options{Kubeconfig: node.APIClosed, API: true})
 	s.run(app("1"))
 	s.agent()
 	s.put(app("2"))
@@ -92,7 +92,8 @@ func TestAPIServerComesBackByItself(t *testing.T) {
 // rejected stages a node with room for one pod, on which app runs and second
 // was rejected.
 func rejected(t *testing.T, more ...string) *scene {
-	s := stage(t, node.Options{KubeletConfig: func(c map[string]any) { c["maxPods"] = 1 }})
+	s := standing(t, node.Options{Kubeconfig: node.APIClosed, KubeletConfig: func(c map[string]any) { c["maxPods"] = 1 }})
+	more = append(more, s.withView())
 	s.run(app("1"))
 	s.put(podSpec{name: "second", containers: []container{{name: "main"}}})
 	time.Sleep(3 * time.Second)

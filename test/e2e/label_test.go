@@ -19,11 +19,14 @@ const (
 	guard      = "Feature:Guard"    // the kubelet goes through the watch guard
 	observe    = "Feature:Observe"  // metrics, Events, the condition of the Node
 	delivery   = "Feature:Delivery" // all comes by MachineConfigs
+	core       = "Core"             // also on nodes of the plain profile
 )
 
 var labelFilter = flag.String("label-filter", "!"+slow, "run tests whose labels match, in ginkgo's syntax")
 
 var deliver = flag.Bool("delivered", false, "install the agent by rendered MachineConfigs, out of an image")
+
+var plain = flag.Bool("plain", false, "run on nodes of the plain profile, whose kubelet shows its pods to everybody")
 
 func TestMain(m *testing.M) {
 	flag.Parse()

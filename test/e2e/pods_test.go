@@ -20,9 +20,12 @@ type container struct {
 type podSpec struct {
 	name       string
 	revision   string
-	policy     string // restartPolicy, default Always
-	grace      int    // seconds, default 5
-	more       []string
+	policy     string   // restartPolicy, default Always
+	grace      int      // seconds, default 5
+	image      string   // default the workload
+	network    bool     // in the pod network
+	more       []string // of the metadata
+	spec       []string
 	init       []container
 	containers []container
 }
@@ -38,6 +41,7 @@ func (p podSpec) manifest() []byte {
 	if grace == 0 {
 		grace = 5
 	}
+	spec := ""
 	policy := p.policy
 	if policy == "" {
 		policy = "Always"
@@ -46,20 +50,27 @@ func (p podSpec) manifest() []byte {
 	for _, l := range p.more {
 		fmt.Fprintf(&b, "  %s\n", l)
 	}
-	fmt.Fprintf(&b, "spec:\n  hostNetwork: true\n  restartPolicy: %s\n  terminationGracePeriodSeconds: %d\n", policy, grace)
+	for _, l := range p.spec {
+		spec += "  " + l + "\n"
+	}
+	fmt.Fprintf(&b, "spec:\n%s  hostNetwork: %v\n  restartPolicy: %s\n  terminationGracePeriodSeconds: %d\n", spec, !p.network, policy, grace)
 	b.WriteString("  volumes: [{name: flags, hostPath: {path: /var/flags, type: DirectoryOrCreate}}]\n")
-	writeContainers(&b, "initContainers", p.init)
-	writeContainers(&b, "containers", p.containers)
+	writeContainers(&b, "initContainers", p.image, p.init)
+	writeContainers(&b, "containers", p.image, p.containers)
 	return []byte(b.String())
 }
 
-func writeContainers(b *strings.Builder, field string, list []container) {
+func writeContainers(b *strings.Builder, field, image string, list []container) {
 	if len(list) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "  %s:\n", field)
 	for _, c := range list {
-		fmt.Fprintf(b, "  - name: %s\n    image: localhost/nodekeeper/workload:latest\n    imagePullPolicy: Never\n", c.name)
+		pull := "IfNotPresent"
+		if image == "" {
+			image, pull = "localhost/nodekeeper/workload:latest", "Never"
+		}
+		fmt.Fprintf(b, "  - name: %s\n    image: %s\n    imagePullPolicy: %s\n", c.name, image, pull)
 		b.WriteString("    volumeMounts: [{name: flags, mountPath: /var/flags}]\n")
 		if len(c.args) > 0 {
 			fmt.Fprintf(b, "    args: [%s]\n", `"`+strings.Join(c.args, `", "`)+`"`)

@@ -14,8 +14,8 @@ import (
 // Pods that are down, or come and go, because somebody or the kubelet wants it
 // so: many of them on one node, and no act.
 func TestIntendedDown(t *testing.T) {
-	labelled(t, quiet)
-	s := stage(t, node.Options{})
+	labelled(t, quiet, core)
+	s := standing(t, node.Options{Kubelet: "1.37"}) // of which the restart rules are
 	one := func(name, policy string, args ...string) podSpec {
 		return podSpec{name: name, policy: policy, containers: []container{{name: "main", args: args}}}
 	}
@@ -65,7 +65,7 @@ func TestIntendedDown(t *testing.T) {
 // A crash loop under a short maxContainerRestartPeriod.
 func TestCrashLoopWithShortPeriod(t *testing.T) {
 	labelled(t, quiet)
-	s := stage(t, node.Options{KubeletConfig: func(c map[string]any) {
+	s := standing(t, node.Options{Kubelet: "1.37", KubeletConfig: func(c map[string]any) {
 		c["crashLoopBackOff"] = map[string]any{"maxContainerRestartPeriod": "20s"}
 	}})
 	s.put(podSpec{name: "loop", containers: []container{{name: "main", args: []string{"--exit", "1"}}}})
@@ -76,7 +76,7 @@ func TestCrashLoopWithShortPeriod(t *testing.T) {
 // Dry run: judged, planned, entered in the journal once, and not done.
 func TestDryRun(t *testing.T) {
 	labelled(t, quiet)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent("dryRun: true")
 	main := s.running("app", "main")
@@ -94,7 +94,7 @@ func TestDryRun(t *testing.T) {
 // Paused: judged, and not acted on. Resumed: acted on.
 func TestPausedAndResumed(t *testing.T) {
 	labelled(t, quiet)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent()
 	_, _, err := s.box.Exec(s.ctx, node.AgentProgram, "pause", "--for", "1h", "--reason", "test")
@@ -113,7 +113,7 @@ func TestPausedAndResumed(t *testing.T) {
 // it ends.
 func TestAnotherChangesTheNode(t *testing.T) {
 	labelled(t, quiet, disruptive)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent()
 	_, stderr, err := s.box.Exec(s.ctx, "sh", "-c", "cp /bin/sleep /usr/local/bin/cluster-restore.sh && systemd-run --unit=restore /usr/local/bin/cluster-restore.sh 120")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ const settings = `apiVersion: nodekeeper.io/v1alpha1
 kind: Configuration
 interval: 2s
 lookTimeout: 5s
-runtime: {ociRuntimes: [runc, runtime]} # runtime is the box's wrapper
+runtime: {ociRuntimes: [runc, crun, runtime]} # runtime is the plain box's wrapper
 restart:
   jitter: 0s
   holdOffs: {boot: 0s, kubeletStart: 15s, runtimeStart: 15s, manifestChange: 5s, clockStep: 10s}
@@ -50,6 +49,17 @@ type ground interface {
 	Journal(ctx context.Context, unit string) (string, error)
 	Collect(ctx context.Context, dir string) error
 	Stop() error
+}
+
+// standing stages a box of the profile that every case of the restart guarantee
+// runs in, a node like those of OpenShift; with -plain one whose kubelet shows its
+// pods to everybody.
+func standing(t *testing.T, options node.Options) *scene {
+	t.Helper()
+	if !*plain && !*deliver {
+		options.Profile = node.OpenShift
+	}
+	return stage(t, options)
 }
 
 // stage boots a box. The box and what it shows are gone when the test ends; a
@@ -122,17 +132,30 @@ func (s *scene) agent(more ...string) {
 	s.say("agent started")
 }
 
+// withView is the agent's configuration with a certificate that the kubelet shows its
+// pods to; empty where it shows them to everybody.
+func (s *scene) withView() string {
+	if *plain {
+		return ""
+	}
+	const pair = "/etc/kubernetes/pki/apiserver-kubelet-client."
+	return "kubelet: {clientCertificate: " + pair + "crt, clientKey: " + pair + "key}"
+}
+
 // configuration is the test settings with more lines: under restart:, but for
-// those that begin with "retention:", "logs:", "proxy:" or "announce:".
+// those that begin with "retention:", "logs:", "proxy:", "announce:" or "kubelet:".
 func configuration(lines []string) string {
 	var restart, other strings.Builder
 	retention, logs := "", ""
 	for _, l := range lines {
+		if l == "" {
+			continue
+		}
 		if more, ok := strings.CutPrefix(l, "retention: "); ok {
 			retention = ", " + more
 		} else if more, ok := strings.CutPrefix(l, "logs: "); ok {
 			logs = ", " + more
-		} else if strings.HasPrefix(l, "proxy:") || strings.HasPrefix(l, "announce:") {
+		} else if strings.HasPrefix(l, "proxy:") || strings.HasPrefix(l, "announce:") || strings.HasPrefix(l, "kubelet:") {
 			other.WriteString(l + "\n")
 		} else {
 			restart.WriteString("  " + l + "\n")
@@ -277,17 +300,6 @@ type verdict struct {
 func (s *scene) says(state restartpolicy.State, text string) bool {
 	for _, v := range s.verdicts() {
 		if v.Verdict == state && strings.Contains(v.Pod+" "+v.Container+" "+v.Detail, text) {
-			return true
-		}
-	}
-	return false
-}
-
-// heldBy tells whether the status names guard as what holds back an act for a
-// verdict whose pod, container or detail contains text.
-func (s *scene) heldBy(text, guard string) bool {
-	for _, v := range s.verdicts() {
-		if strings.Contains(v.Pod+" "+v.Container+" "+v.Detail, text) && slices.Contains(v.BlockedBy, guard) {
 			return true
 		}
 	}

@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -14,7 +14,7 @@ import (
 // first.
 func TestRuntimeHangs(t *testing.T) {
 	labelled(t, repair, disruptive)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent()
 	main, side := s.running("app", "main"), s.running("app", "side")
@@ -29,8 +29,8 @@ func TestRuntimeHangs(t *testing.T) {
 
 // The kubelet is stopped by a signal: systemd says active, nobody answers.
 func TestKubeletHangs(t *testing.T) {
-	labelled(t, repair, disruptive)
-	s := stage(t, node.Options{})
+	labelled(t, repair, disruptive, core)
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent()
 	side := s.running("app", "side")
@@ -41,48 +41,41 @@ func TestKubeletHangs(t *testing.T) {
 	s.wantActs(restartpolicy.RestartKubelet)
 }
 
-// A kubelet that cannot start is restarted within its budget, also over a
-// restart of the agent; the status says what holds it.
+// A kubelet that cannot start is left to systemd, which starts it again and
+// again: another restart would change nothing. It is reported, and overdue.
 func TestKubeletCrashLoops(t *testing.T) {
-	labelled(t, repair, disruptive)
-	s := stage(t, node.Options{})
+	labelled(t, quiet, disruptive)
+	s := standing(t, node.Options{})
 	s.run(app("1"))
-	s.agent("steps: {restartKubelet: {gap: 20s, gapMax: 40s, settle: 15s, timeout: 20s, perHour: 2}}", "deadlines: {kubeletDown: 30s}")
-	mend := s.breakKubelet()
-	s.eventually(2*time.Minute, "a restart was tried", func() bool { return s.kinds() == "restart-kubelet" })
-	_, err := s.box.Systemctl(s.ctx, "restart", node.Agent)
-	s.must(err, "restart the agent")
-	s.eventually(3*time.Minute, "two restarts were tried", func() bool { return s.kinds() == "restart-kubelet restart-kubelet" })
-	s.eventually(90*time.Second, "the budget holds it", func() bool { return s.heldBy("kubelet.service", "budget:restart-kubelet") })
-	s.throughout(30*time.Second, "no further act", func() error { s.wantActs(restartpolicy.RestartKubelet, restartpolicy.RestartKubelet); return nil })
-	mend()
-	s.eventually(time.Minute, "the kubelet is healthy", func() bool { return s.says(restartpolicy.Healthy, "kubelet.service") })
-}
-
-// Where no budget stands in the way the whole ladder is climbed: three
-// restarts, each after its gap. Then the breaker opens: the kubelet goes on
-// crashing, and the agent only says so.
-func TestKubeletCrashLoopsToTheBreaker(t *testing.T) {
-	labelled(t, repair, disruptive)
-	s := stage(t, node.Options{})
-	s.run(app("1"))
-	s.agent("steps: {restartKubelet: {gap: 20s, gapMax: 40s, settle: 15s, timeout: 20s, perHour: 20}}", "deadlines: {kubeletDown: 30s}")
+	s.agent("deadlines: {kubeletDown: 10s}")
 	side := s.running("app", "side")
 	mend := s.breakKubelet()
-	ladder := []restartpolicy.StepKind{restartpolicy.RestartKubelet, restartpolicy.RestartKubelet, restartpolicy.RestartKubelet}
-	s.eventually(5*time.Minute, "the ladder is climbed", func() bool { return len(s.acts()) >= len(ladder) })
-	s.eventually(time.Minute, "the breaker is open", func() bool { return s.heldBy("kubelet.service", "breaker") })
-	s.throughout(150*time.Second, "the breaker stays open and no act follows", func() error {
-		s.wantActs(ladder...)
-		if !s.heldBy("kubelet.service", "breaker") {
-			return fmt.Errorf("the status does not say so: %+v", s.verdicts())
-		}
-		return nil
-	})
+	s.eventually(2*time.Minute, "it is reported", func() bool { return s.says(restartpolicy.KubeletDown, "kubelet.service") })
+	s.throughout(2*time.Minute, "no act", s.noActs)
+	if out, _, _ := s.box.Exec(s.ctx, node.AgentProgram, "status"); !strings.Contains(out, "systemd is at it") {
+		t.Errorf("the status does not say what is missing before a step:\n%s", out)
+	}
 	s.untouched(side)
 	mend()
 	s.eventually(time.Minute, "the kubelet is healthy", func() bool { return s.says(restartpolicy.Healthy, "kubelet.service") })
-	s.wantActs(ladder...)
+	s.must(s.noActs(), "after it was mended")
+}
+
+// A kubelet that systemd has given up, for it crashed too often, is started.
+func TestKubeletGivenUp(t *testing.T) {
+	labelled(t, repair, disruptive)
+	s := standing(t, node.Options{UnitDropIns: map[string]string{node.Kubelet: "[Unit]\nStartLimitIntervalSec=1h\nStartLimitBurst=3\n[Service]\nRestartSec=1\n"}})
+	s.run(app("1"))
+	s.agent()
+	mend := s.breakKubelet()
+	s.eventually(2*time.Minute, "systemd gives it up", func() bool {
+		state, _ := s.box.UnitProperty(s.ctx, node.Kubelet, "ActiveState")
+		return state == "failed"
+	})
+	mend()
+	dead := s.kill("app", "main")
+	s.back(3*time.Minute, "app", dead)
+	s.wantActs(restartpolicy.RestartKubelet)
 }
 
 // breakKubelet lets every start of the kubelet fail, until undone.
@@ -90,7 +83,7 @@ func (s *scene) breakKubelet() (mend func()) {
 	s.Helper()
 	_, err := s.box.Systemctl(s.ctx, "stop", "kubelet")
 	s.must(err, "stop kubelet")
-	broken := "/etc/kubernetes/kubelet.conf.d/99-broken.conf"
+	broken := s.box.KubeletDropInDir() + "/99-broken.conf"
 	s.must(s.box.WriteFile(broken, []byte("kind: Nonsense\n"), 0o600), "break the configuration")
 	_, _ = s.box.Systemctl(s.ctx, "start", "kubelet")
 	return func() { s.must(s.box.RemoveFile(broken), "mend it") }
@@ -99,7 +92,7 @@ func (s *scene) breakKubelet() (mend func()) {
 // An admin's systemctl stop is respected, whatever else is broken.
 func TestKubeletStoppedByAdmin(t *testing.T) {
 	labelled(t, quiet, disruptive)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent("deadlines: {firstCrash: 20s, kubeletDown: 10s, blind: 10s, staleRunning: 10s}", "looks: 1")
 	_, err := s.box.Systemctl(s.ctx, "stop", "kubelet")
@@ -116,7 +109,7 @@ func TestKubeletStoppedByAdmin(t *testing.T) {
 // comes back, by hand or by systemd.
 func TestKubeletStoppedByAdminBesideItsRuntime(t *testing.T) {
 	labelled(t, quiet, disruptive)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent("deadlines: {kubeletDown: 5s}", "looks: 1")
 	for _, script := range []string{
@@ -145,7 +138,7 @@ func TestKubeletStoppedByAdminBesideItsRuntime(t *testing.T) {
 func TestRuntimeFailsWithTheBoot(t *testing.T) {
 	labelled(t, repair, disruptive)
 	failOnce := "[Service]\nRestartSec=5\nExecStartPre=/bin/sh -c 'test -e /run/tried || { touch /run/tried; test ! -e /var/fail; }'\n"
-	s := stage(t, node.Options{UnitDropIns: map[string]string{node.CRIO: failOnce}})
+	s := standing(t, node.Options{UnitDropIns: map[string]string{node.CRIO: failOnce}})
 	s.run(app("1"))
 	s.agent()
 	s.must(s.box.WriteFile("/var/fail", nil, 0o644), "have CRI-O fail")
@@ -160,7 +153,7 @@ func TestRuntimeFailsWithTheBoot(t *testing.T) {
 // CRI-O restarted and the box rebooted: everything comes back by itself.
 func TestRuntimeRestartAndReboot(t *testing.T) {
 	labelled(t, quiet, disruptive)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.run(app("1"))
 	s.agent()
 	_, err := s.box.Systemctl(s.ctx, "restart", "crio")

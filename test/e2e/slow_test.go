@@ -19,7 +19,7 @@ func TestCreationsTimeOut(t *testing.T) {
 	for _, delay := range []time.Duration{150 * time.Second, 300 * time.Second} {
 		t.Run(delay.String(), func(t *testing.T) {
 			t.Parallel()
-			s := stage(t, node.Options{})
+			s := standing(t, node.Options{})
 			s.run(app("1"))
 			s.agent()
 			side := s.running("app", "side")
@@ -42,7 +42,7 @@ func TestCreationsTimeOut(t *testing.T) {
 // slowly, and one that ignores TERM: nothing is done in fifteen minutes.
 func TestCrashLoopFifteenMinutes(t *testing.T) {
 	labelled(t, quiet, slow)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{})
 	s.put(podSpec{name: "loop", containers: []container{{name: "main", args: []string{"--exit", "1"}}, {name: "side"}}})
 	s.put(podSpec{name: "later", containers: []container{{name: "main", args: []string{"--exit", "1", "--after", "70s"}}}})
 	s.run(podSpec{name: "stubborn", grace: 30, revision: "1", containers: []container{{name: "main", args: []string{"--ignore-term"}}}})
@@ -63,7 +63,7 @@ func TestCrashLoopFifteenMinutes(t *testing.T) {
 // RestartAllContainers ends and restarts the whole pod: a burst that is meant.
 func TestRestartAllContainers(t *testing.T) {
 	labelled(t, quiet)
-	s := stage(t, node.Options{})
+	s := standing(t, node.Options{Kubelet: "1.37"})
 	p := app("1")
 	p.containers[0].args = []string{"--exit", "88", "--after", "30s"}
 	p.containers[0].more = []string{"restartPolicy: Always",

@@ -32,14 +32,16 @@ func TestStuckRuntimeIsGivenUp(t *testing.T) {
 		startRawRuntime(t, socket, func(raw *rawRuntime) { <-raw.gone })
 	}
 	for name, c := range map[string]struct {
-		serve func(*testing.T, string)
-		says  string
+		serve    func(*testing.T, string)
+		patience time.Duration
+		says     string
 	}{
-		"reads nothing":    {func(t *testing.T, socket string) { lay(t, socket, deaf) }, "register"},
-		"configures never": {silent, "did not configure"},
+		"reads nothing": {func(t *testing.T, socket string) { lay(t, socket, deaf) }, 50 * time.Millisecond, "register"},
+		// Long enough for a registration on a busy machine, which comes first.
+		"configures never": {silent, 2 * time.Second, "did not configure"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, func(s *settings) { s.patience = 50 * time.Millisecond })
+			r := start(t, func(s *settings) { s.patience = c.patience })
 			r.paused(t)
 			c.serve(t, r.socket)
 			r.again(t)

@@ -121,9 +121,12 @@ func (w *wire) cut() {
 	w.serving.Wait()
 }
 
-// TestMain silences the runtime's side, which has one logger for the process.
+// TestMain silences the runtime's side, which has one logger for the process, and
+// has it wait for a plugin as long as a test does.
 func TestMain(m *testing.M) {
 	nrilog.Set(silent{})
+	adaptation.SetPluginRegistrationTimeout(bound)
+	adaptation.SetPluginRequestTimeout(bound)
 	m.Run()
 }
 

@@ -91,7 +91,7 @@ func TestAHollowFileIsNotCompressed(t *testing.T) {
 	e := s.publish(st, l, time.Second)
 	must(t, os.Remove(s.logPath(0)))
 	s.pass(time.Hour)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	must(t, st.Tend(ctx))
 	if got, _ := st.Find(e.ContainerID); len(got.Segments) != 1 || got.Segments[0].Compressed() {
