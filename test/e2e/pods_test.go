@@ -99,10 +99,16 @@ func (s *scene) run(p podSpec) {
 	}
 }
 
-// running returns the running container of a pod.
+// running returns the running container of a pod, which may just be starting.
 func (s *scene) running(pod, name string) node.Container {
 	s.Helper()
-	c, err := s.on.RunningContainer(s.ctx, pod+"-node1", name)
+	var c node.Container
+	var err error
+	for end := time.Now().Add(60 * time.Second); ; time.Sleep(500 * time.Millisecond) {
+		if c, err = s.on.RunningContainer(s.ctx, pod+"-node1", name); err == nil || time.Now().After(end) {
+			break
+		}
+	}
 	s.must(err, "find container "+name)
 	return c
 }
