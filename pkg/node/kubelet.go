@@ -181,8 +181,8 @@ type Job struct {
 	Finished time.Duration
 }
 
-// Up tells that the unit is active and its main process is not stopped.
+// Up tells that the unit is active and its main process is known not to be stopped.
 func (u Unit) Up() bool {
 	return u.Err == nil && u.ActiveState == "active" && u.MainPID > 0 &&
-		u.ProcessState != "T" && u.ProcessState != "t" && u.ProcessState != "Z"
+		u.ProcessState != "" && u.ProcessState != "T" && u.ProcessState != "t" && u.ProcessState != "Z"
 }

@@ -192,7 +192,12 @@ var (
 	runtimeTimesOut = claimKind{"runtime-times-out", "the runtime lets creations or starts time out, again and again, or keeps a name reserved",
 		func(q question) (node.Answer, string) { return node.AnswerOf(runtimesFault(q.f.detail)), "" }}
 	callHangs = claimKind{"call-hangs", "a call that the runtime or its monitor has begun has outlived its time",
-		func(q question) (node.Answer, string) { return node.Yes, "" }}
+		func(q question) (node.Answer, string) {
+			if q.f.state == StopHung && graceOf(q.f.about.sandbox) < 0 {
+				return node.Unknown, "whether it is still within its grace, which is not known"
+			}
+			return node.Yes, ""
+		}}
 	kubeletAtFault = claimKind{"kubelet-at-fault", "its process is gone and systemd will not start it, or it is stopped by a signal, hung, or started without any pod",
 		func(q question) (node.Answer, string) { return q.kubeletFault() }}
 	runtimeAtFault = claimKind{"runtime-at-fault", "it is gone and systemd will not start it, or stopped by a signal, or silent to a probe for all of that time",

@@ -15,6 +15,7 @@ import (
 // What an admin, or systemd for one, has in hand is left to them: OpenShift gives
 // a stop 200 s (machine-config-operator 10-default-timeout-stop.conf).
 func TestWhatAnAdminHasInHandIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	for name, alter := range map[string]func(s *node.Snapshot, since time.Duration){
 		"systemctl stop kubelet": func(s *node.Snapshot, since time.Duration) {
 			mute(s)
@@ -73,7 +74,7 @@ func TestWhatAnAdminHasInHandIsLeftAlone(t *testing.T) {
 			t.Run(name+", "+way, func(t *testing.T) {
 				w := newWorld(2)
 				w.crash(0, 1)
-				w.watch(30*time.Minute, func(s *node.Snapshot, since time.Duration) { see(s); alter(s, since) }).
+				w.watch(15*time.Minute, func(s *node.Snapshot, since time.Duration) { see(s); alter(s, since) }).
 					quiet(t, "it is in somebody's hands")
 			})
 		}
@@ -84,6 +85,7 @@ func TestWhatAnAdminHasInHandIsLeftAlone(t *testing.T) {
 // kubelet ends them and begins them anew with the same UID, then their grace and
 // hold-off count from when the manifest came back.
 func TestManifestThatIsMovedOutAndBack(t *testing.T) {
+	t.Parallel()
 	for name, out := range map[string]time.Duration{"for one look": interval, "for a minute": time.Minute, "for ten minutes": 10 * time.Minute} {
 		for way, see := range ways {
 			t.Run(name+", "+way, func(t *testing.T) {
@@ -117,6 +119,7 @@ func TestManifestThatIsMovedOutAndBack(t *testing.T) {
 
 // An editor writes temporary files, and a manifest a few times in a row.
 func TestManifestThatIsEditedAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	for way, see := range ways {
 		t.Run(way, func(t *testing.T) {
 			w := newWorld(2)
@@ -132,6 +135,7 @@ func TestManifestThatIsEditedAgainAndAgain(t *testing.T) {
 
 // A container that an admin stops or removes by hand is started by the kubelet.
 func TestContainerThatAnAdminRemovesHasTime(t *testing.T) {
+	t.Parallel()
 	for name, alter := range map[string]func(s *node.Snapshot){
 		"crictl rm -f": func(s *node.Snapshot) { s.Runtime.Sandboxes[0].Containers = s.Runtime.Sandboxes[0].Containers[1:] },
 		"crictl stopp": func(s *node.Snapshot) { s.Runtime.Sandboxes[0].Ready = false; exit(s, 0, 137); exit(s, 1, 137) },

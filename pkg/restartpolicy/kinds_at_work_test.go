@@ -34,6 +34,7 @@ func later(containers int) *world {
 // Given a container that is down, when the kubelet ends its sibling with a long
 // grace, then it is waited for.
 func TestSiblingThatIsBeingEndedIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	probe := int64(1200)
 	for name, alter := range map[string]func(s *node.Snapshot){
 		"its liveness probe failed, and its preStop hook runs": graceOfAnHour,
@@ -69,6 +70,7 @@ func TestSiblingThatIsBeingEndedIsWaitedFor(t *testing.T) {
 // Given a container that has waited for something for longer than its deadline,
 // when that comes to its end, then the kubelet has the time to start it.
 func TestWhatAWorkerWaitedForEndsAndTheContainerStarts(t *testing.T) {
+	t.Parallel()
 	const over = 20 * time.Minute
 	for name, busy := range map[string]func(s *node.Snapshot, done bool){
 		"a sibling that used its grace": func(s *node.Snapshot, done bool) {
@@ -126,6 +128,7 @@ func TestWhatAWorkerWaitedForEndsAndTheContainerStarts(t *testing.T) {
 // Given an image that is pulled for each start, or is not there, then the pull is
 // waited for, for ever.
 func TestPullIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	for name, alter := range map[string]func(w *world, s *node.Snapshot){
 		"imagePullPolicy Always": func(w *world, s *node.Snapshot) {
 			s.Intent.Pods[0].Pod.Spec.Containers[1].ImagePullPolicy = corev1.PullAlways
@@ -168,7 +171,7 @@ func TestPullIsWaitedFor(t *testing.T) {
 			t.Run(name+", "+way, func(t *testing.T) {
 				w := newWorld(2)
 				w.crash(1, 1)
-				w.watch(45*time.Minute, func(s *node.Snapshot, _ time.Duration) { see(s); alter(w, s) }).
+				w.watch(12*time.Minute, func(s *node.Snapshot, _ time.Duration) { see(s); alter(w, s) }).
 					quiet(t, "a new kubelet would only begin the pull again")
 			})
 		}
@@ -177,6 +180,7 @@ func TestPullIsWaitedFor(t *testing.T) {
 
 // An image of a volume, or of another container, that is there holds nothing back.
 func TestImagesThatAreThereHoldNoCureBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2)
 	w.crash(1, 1)
 	w.until(10*time.Minute, func(s *node.Snapshot, _ time.Duration) {
@@ -190,6 +194,7 @@ func TestImagesThatAreThereHoldNoCureBack(t *testing.T) {
 // Given a pod network that is away, then every pod that needs it waits for it,
 // and those on the host's network do not.
 func TestNetworkIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	faults := map[string]func(w *world, s *node.Snapshot){
 		"a container is down": func(w *world, s *node.Snapshot) { exit(s, 0, 1); ended(s, corev1.PodRunning, 1) },
 		"the sandbox has to be made anew": func(w *world, s *node.Snapshot) {
@@ -215,7 +220,7 @@ func TestNetworkIsWaitedFor(t *testing.T) {
 		for way, see := range ways {
 			for _, answer := range []node.Answer{node.No, node.Unknown} {
 				t.Run(name+", "+way+", ready "+answer.String(), func(t *testing.T) {
-					newWorld(2).watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
+					newWorld(2).watch(25*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 						see(s)
 						alter(nil, s)
 						s.Runtime.Network, s.Runtime.NetworkDetail = answer, "No CNI configuration file in /etc/cni/net.d"
@@ -238,6 +243,7 @@ func TestNetworkIsWaitedFor(t *testing.T) {
 // begins (kuberuntime_container.go computeInitContainerActions), for as long as
 // that takes. Without a view nobody tells.
 func TestSidecarThatHasNotStartedIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	always := corev1.ContainerRestartPolicyAlways
 	no := false
 	for name, more := range map[string][]corev1.Container{
@@ -270,6 +276,7 @@ func TestSidecarThatHasNotStartedIsWaitedFor(t *testing.T) {
 
 // An init container may take as long as it likes.
 func TestInitContainerThatRunsForHoursIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	for way, see := range ways {
 		t.Run(way, func(t *testing.T) {
 			newWorld(2).watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
@@ -288,6 +295,7 @@ func TestInitContainerThatRunsForHoursIsWaitedFor(t *testing.T) {
 
 // A postStart hook holds up the containers after its own, within reason.
 func TestPostStartHookIsWaitedForWithABound(t *testing.T) {
+	t.Parallel()
 	alter := func(s *node.Snapshot) {
 		s.Intent.Pods[0].Pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"wait"}}}}
 		s.Runtime.Sandboxes[0].Containers = s.Runtime.Sandboxes[0].Containers[:1]
@@ -308,6 +316,7 @@ func TestPostStartHookIsWaitedForWithABound(t *testing.T) {
 // volume_manager.go podAttachAndMountTimeout, 2 min 3 s, and 10 to 15 s until the
 // next sync; v1.30 to v1.37).
 func TestVolumesAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	const round = 2*time.Minute + 15*time.Second
 	const message = `unmounted volumes=[config], unattached volumes=[], failed to process volumes=[]: timed out waiting for the condition`
 	for name, alter := range map[string]func(s *node.Snapshot){
@@ -345,6 +354,7 @@ func TestVolumesAreWaitedFor(t *testing.T) {
 // deletionGracePeriodSeconds alone, when a new one waits for it, then it is not
 // disturbed.
 func TestOldRevisionHasItsGrace(t *testing.T) {
+	t.Parallel()
 	for name, alter := range map[string]func(s *node.Snapshot, since time.Duration){
 		"all of it uses it":     func(s *node.Snapshot, since time.Duration) {},
 		"one has ended at once": func(s *node.Snapshot, since time.Duration) { exit(s, 1, 0) },

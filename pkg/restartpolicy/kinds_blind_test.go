@@ -11,6 +11,7 @@ import (
 // Without a view and without a journal nobody can tell a container that is
 // forgotten from one that waits: it is reported, with what is missing.
 func TestBlindAndWithoutAJournalItIsReported(t *testing.T) {
+	t.Parallel()
 	for name, told := range map[string]node.Told{
 		"there is none":          {},
 		"it cannot be read":      {Err: errors.New("journalctl: permission denied"), From: time.Second},
@@ -38,6 +39,7 @@ func TestBlindAndWithoutAJournalItIsReported(t *testing.T) {
 // Given a pull that fails, offline and blind, then it is told from a forgotten
 // container by the journal, and no record is touched.
 func TestBlindAndTheImageCannotBePulled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2)
 	w.crash(1, 1)
 	line := w.watch(2*time.Hour, func(s *node.Snapshot, since time.Duration) {
@@ -54,6 +56,7 @@ func TestBlindAndTheImageCannotBePulled(t *testing.T) {
 // Given a line in the journal that is old, when the kubelet has said nothing since,
 // then it is no answer: a working kubelet says so again with each sync.
 func TestOldWordOfTheKubeletIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		at     time.Duration
 		record bool
@@ -86,6 +89,7 @@ func TestOldWordOfTheKubeletIsNoAnswer(t *testing.T) {
 
 // Each kubelet in its back-off says so at least every minute and a half.
 func TestBlindCrashLoopWithinTheKubeletsTimes(t *testing.T) {
+	t.Parallel()
 	for name, every := range map[string]time.Duration{"every ten seconds": 10 * time.Second, "every minute": time.Minute, "every minute and a half": 90 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(2)
@@ -110,6 +114,7 @@ func TestBlindCrashLoopWithinTheKubeletsTimes(t *testing.T) {
 // A word about another container of the pod, or another pod, is no answer; yet
 // while the kubelet writes of the pod it is at work on it.
 func TestWordAboutAnother(t *testing.T) {
+	t.Parallel()
 	t.Run("container", func(t *testing.T) {
 		w := newWorld(2)
 		w.crash(0, 1)
@@ -132,6 +137,7 @@ func TestWordAboutAnother(t *testing.T) {
 
 // A second manifest beside one that runs, and no sandbox can be made for it.
 func TestBlindAndNoSandboxCanBeMade(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ message string }{
 		"the network plug-in fails":           {"failed to \"CreatePodSandbox\" for \"second\" with CreatePodSandboxError"},
 		"the RuntimeClass is missing":         {"failed to get sandbox runtime: no runtime for \"kata\" is configured"},
@@ -158,6 +164,7 @@ func TestBlindAndNoSandboxCanBeMade(t *testing.T) {
 
 // The view comes and goes, as the API server behind its authorization does.
 func TestViewThatComesAndGoes(t *testing.T) {
+	t.Parallel()
 	for name, alter := range map[string]func(s *node.Snapshot, since time.Duration){
 		"in a crash loop": func(s *node.Snapshot, since time.Duration) {
 			exit(s, 0, 1)

@@ -12,18 +12,19 @@ import (
 // stays, then nothing harder takes its place, and it is tried a bounded number of
 // times. That a restart of the kubelet was in vain is no proof against the runtime.
 func TestStepThatDoesNotHelpIsNotPassedOver(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		for _, result := range []Result{ResultDone, ResultRefused} {
 			t.Run(name+", "+string(result), func(t *testing.T) {
 				w, alter := fault()
-				line := w.watchWith(result, 150*time.Minute, alter, false)
+				line := w.watchWith(result, 90*time.Minute, alter, false)
 				if n := len(line.acts); n == 0 || n > 5 {
-					t.Errorf("%d tries in two hours and a half: %v", n, line.acts)
+					t.Errorf("%d tries in an hour and a half: %v", n, line.acts)
 				}
 				for _, a := range line.acts {
 					// What is down once the record or the call is gone is another
 					// fault, with a deadline of its own.
-					other := a.State == Forgotten && a.after >= cures[name].at+5*time.Minute
+					other := (a.State == Forgotten || a.State == WaitingForOld) && a.after >= cures[name].at+5*time.Minute
 					if a.Kind != cures[name].kind && !other {
 						t.Errorf("%v", a)
 					}
@@ -35,6 +36,7 @@ func TestStepThatDoesNotHelpIsNotPassedOver(t *testing.T) {
 
 // Whatever became of it, it was tried.
 func TestEveryResultIsATry(t *testing.T) {
+	t.Parallel()
 	for _, result := range []Result{ResultStarted, ResultDone, ResultHealed, ResultInVain, ResultFailed, ResultRefused, ResultDryRun} {
 		w, alter := curable["forgotten"]()
 		if line := w.watchWith(result, time.Hour, alter, false); len(line.acts) != 1 {
@@ -46,11 +48,12 @@ func TestEveryResultIsATry(t *testing.T) {
 // Given a record that cannot be removed, or of which nobody knows the state, then
 // nothing is removed again and again.
 func TestRecordThatCannotBeRemovedIsTriedSeldom(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2)
 	w.containers[0].created = true
-	line := w.watchWith(ResultRefused, 12*time.Hour, func(*node.Snapshot, time.Duration) {}, false)
-	if n := len(line.acts); n == 0 || n > 13 {
-		t.Errorf("%d tries in twelve hours", n)
+	line := w.watchWith(ResultRefused, 5*time.Hour, func(*node.Snapshot, time.Duration) {}, false)
+	if n := len(line.acts); n == 0 || n > 6 {
+		t.Errorf("%d tries in five hours", n)
 	}
 	newWorld(2).watch(2*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		s.Runtime.Sandboxes[0].Containers[0].State, s.Runtime.Sandboxes[0].Containers[0].Process = node.ContainerUnknown, node.Process{}
@@ -58,6 +61,7 @@ func TestRecordThatCannotBeRemovedIsTriedSeldom(t *testing.T) {
 }
 
 func TestContainerWithoutARecordHasNothingToRemove(t *testing.T) {
+	t.Parallel()
 	line := newWorld(2).watch(2*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		s.Runtime.Sandboxes[0].Containers = s.Runtime.Sandboxes[0].Containers[1:]
 		s.Kubelet.View.Pods[0].Statuses[0].RestartCount = 1
@@ -66,17 +70,18 @@ func TestContainerWithoutARecordHasNothingToRemove(t *testing.T) {
 	line.never(t, "there is no record", RemoveContainer, RestartRuntime)
 }
 
-// Given a node that is rebooted every hour and whose fault stays, then the node's
+// Given a node that is rebooted every two hours and whose fault stays, then the node's
 // budget is one for the whole day.
 func TestBudgetOfADayHoldsAcrossReboots(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"forgotten", "waits for an old revision", "the kubelet is stopped by a signal", "rejected", "the runtime is stopped by a signal", "creations time out"} {
 		t.Run(name, func(t *testing.T) {
 			w, alter := curable[name]()
 			boot, taken := 0, 0
 			begin := w.wall
-			for hour := range 24 {
+			for hour := range 12 {
 				boot = hour
-				w.wall = begin.Add(time.Duration(hour) * time.Hour)
+				w.wall = begin.Add(time.Duration(hour) * 2 * time.Hour)
 				w.now, w.kubeletStarted, w.runtimeStarted = bootTime, time.Minute, time.Minute
 				line := w.watch(20*time.Minute, func(s *node.Snapshot, since time.Duration) {
 					s.Host.BootID = fmt.Sprint("boot", boot)
@@ -94,8 +99,9 @@ func TestBudgetOfADayHoldsAcrossReboots(t *testing.T) {
 
 // One budget of the node serves all reasons together.
 func TestKubeletIsRestartedForAllReasonsTogetherWithinOneBudget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(3)
-	line := w.watch(16*time.Hour, func(s *node.Snapshot, since time.Duration) {
+	line := w.watch(10*time.Hour, func(s *node.Snapshot, since time.Duration) {
 		switch since / (20 * time.Minute) % 4 {
 		case 0: // a container that is forgotten, another one each time
 			i := int(since/(20*time.Minute)) % 3
@@ -126,6 +132,7 @@ func TestKubeletIsRestartedForAllReasonsTogetherWithinOneBudget(t *testing.T) {
 
 // Several pods that are forgotten at once are cured by one restart.
 func TestManyForgottenPodsNeedOneRestart(t *testing.T) {
+	t.Parallel()
 	w := newWorld(1)
 	line := w.watch(30*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 		for i := range 9 {
@@ -145,6 +152,7 @@ func TestManyForgottenPodsNeedOneRestart(t *testing.T) {
 
 // Given a ledger that is lost or cannot be written, then nothing is done at all.
 func TestWithoutALedgerNothingIsDone(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		t.Run(name, func(t *testing.T) {
 			w, alter := fault()

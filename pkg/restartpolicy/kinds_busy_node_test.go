@@ -11,6 +11,7 @@ import (
 // Given a node on which much goes on, when something is wrong with a static pod,
 // then it is cured all the same: later perhaps, and not never.
 func TestBusyNodeIsCuredToo(t *testing.T) {
+	t.Parallel()
 	for name, busy := range map[string]func(s *node.Snapshot, look int){
 		"a container is created somewhere at every second look": func(s *node.Snapshot, look int) {
 			if look%2 == 0 {
@@ -66,10 +67,11 @@ func TestBusyNodeIsCuredToo(t *testing.T) {
 
 // And where nothing is wrong, nothing is done.
 func TestBusyNodeIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	for way, see := range ways {
 		t.Run(way, func(t *testing.T) {
 			look := 0
-			newWorld(2).watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
+			newWorld(2).watch(12*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 				see(s)
 				look++
 				for i := range 30 {

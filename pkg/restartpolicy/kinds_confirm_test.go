@@ -44,14 +44,6 @@ var confirmable = map[string]func() (*world, func(*node.Snapshot, time.Duration)
 			waiting(s, 0, "RunContainerError", "context canceled")
 		}
 	},
-	"a stop hangs": func() (*world, func(*node.Snapshot, time.Duration)) {
-		w := newWorld(2)
-		return w, func(s *node.Snapshot, since time.Duration) {
-			newRevisionWaits(s)
-			exit(s, 1, 0)
-			s.Runtime.Calls = []node.RuntimeCall{{PID: 4, Verb: "kill", ContainerID: "c0-0", Age: since + time.Minute}}
-		}
-	},
 }
 
 func faultOf(name string) func() (*world, func(*node.Snapshot, time.Duration)) {
@@ -89,6 +81,7 @@ func planned(t *testing.T, name string) due {
 func (d due) confirm() []Inhibitor { return Confirm(d.policy, d.snap, d.history, d.ledger, d.step) }
 
 func TestStepThatIsStillDueIsConfirmed(t *testing.T) {
+	t.Parallel()
 	for _, faults := range []map[string]func() (*world, func(*node.Snapshot, time.Duration)){curable, confirmable} {
 		for name := range faults {
 			t.Run(name, func(t *testing.T) {
@@ -332,6 +325,7 @@ var podFaults = []string{"forgotten", "stale running", "created and never starte
 // Given a step that is due, when something changes before it is taken, then it is
 // not confirmed, and the reason says what has changed.
 func TestChangeBetweenPlanAndActHoldsTheStepBack(t *testing.T) {
+	t.Parallel()
 	for _, c := range changes {
 		faults := c.faults
 		if faults == nil {

@@ -35,6 +35,7 @@ func bystander(alter func(s *node.Snapshot, m *node.Manifest)) func(s *node.Snap
 // predicate.go Admit; kube-scheduler framework HostPortInfo.CheckConflict and
 // util GetHostPorts, v1.30 to v1.37.
 func TestRestartThatMayEndAnotherPodIsHeldBack(t *testing.T) {
+	t.Parallel()
 	always := corev1.ContainerRestartPolicyAlways
 	for name, alter := range map[string]func(s *node.Snapshot, m *node.Manifest){
 		"a node selector on a label of the API": func(_ *node.Snapshot, m *node.Manifest) {
@@ -89,6 +90,7 @@ func TestRestartThatMayEndAnotherPodIsHeldBack(t *testing.T) {
 
 // And it is not held back by what costs nothing.
 func TestRestartThatEndsNobodyIsTaken(t *testing.T) {
+	t.Parallel()
 	for name, alter := range map[string]func(s *node.Snapshot, m *node.Manifest){
 		"labels that the kubelet gives": func(_ *node.Snapshot, m *node.Manifest) {
 			m.Pod.Spec.NodeSelector = map[string]string{"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": "node1"}

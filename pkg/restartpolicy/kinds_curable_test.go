@@ -52,6 +52,19 @@ var curable = map[string]func() (*world, func(*node.Snapshot, time.Duration)){
 		w.kubeletUp = false
 		return w, func(*node.Snapshot, time.Duration) {}
 	},
+	"the kubelet is stopped by a signal between creation and start": func() (*world, func(*node.Snapshot, time.Duration)) {
+		w := newWorld(1)
+		w.kubeletUp = false
+		w.containers[0].created = true
+		return w, func(*node.Snapshot, time.Duration) {}
+	},
+	"a stop hangs": func() (*world, func(*node.Snapshot, time.Duration)) {
+		return newWorld(2), func(s *node.Snapshot, since time.Duration) {
+			newRevisionWaits(s)
+			exit(s, 1, 0)
+			s.Runtime.Calls = []node.RuntimeCall{{PID: 4, Verb: "kill", ContainerID: "c0-0", Age: since}}
+		}
+	},
 	"two generations": func() (*world, func(*node.Snapshot, time.Duration)) {
 		return newWorld(1), func(s *node.Snapshot, _ time.Duration) {
 			old := s.Runtime.Sandboxes[0]
@@ -113,17 +126,20 @@ var cures = map[string]struct {
 	"never started":                                   {RestartKubelet, 210 * time.Second},
 	"rejected":                                        {RestartKubelet, 60 * time.Second},
 	"the kubelet is stopped by a signal":              {RestartKubelet, 60 * time.Second},
-	"two generations":                                 {StopOldSandbox, 150 * time.Second},
-	"stale running":                                   {StopContainer, 30 * time.Second},
-	"created and never started":                       {RemoveContainer, 120 * time.Second},
-	"two attempts run":                                {StopContainer, 120 * time.Second},
-	"sandbox lost":                                    {StopSandbox, 30 * time.Second},
-	"the runtime is stopped by a signal":              {RestartRuntime, 60 * time.Second},
-	"creations time out":                              {RestartRuntime, 600 * time.Second},
-	"a start hangs":                                   {RestartRuntime, 300 * time.Second},
+	"the kubelet is stopped by a signal between creation and start": {RestartKubelet, 60 * time.Second},
+	"a stop hangs":                       {RestartRuntime, 90 * time.Second},
+	"two generations":                    {StopOldSandbox, 150 * time.Second},
+	"stale running":                      {StopContainer, 30 * time.Second},
+	"created and never started":          {RemoveContainer, 120 * time.Second},
+	"two attempts run":                   {StopContainer, 120 * time.Second},
+	"sandbox lost":                       {StopSandbox, 30 * time.Second},
+	"the runtime is stopped by a signal": {RestartRuntime, 60 * time.Second},
+	"creations time out":                 {RestartRuntime, 600 * time.Second},
+	"a start hangs":                      {RestartRuntime, 300 * time.Second},
 }
 
 func TestEachCurableFaultHasItsStepInTime(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		t.Run(name, func(t *testing.T) {
 			w, alter := fault()

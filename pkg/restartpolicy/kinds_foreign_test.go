@@ -10,6 +10,7 @@ import (
 // Given an ordinary crash loop, when somebody else has containers made on the
 // node, then neither kubelet nor runtime is suspected.
 func TestForeignCallsAreNobodysBusiness(t *testing.T) {
+	t.Parallel()
 	for name, call := range map[string]node.RuntimeCall{
 		"a build in a pod":                       {Verb: "run"},
 		"a build with an ID":                     {Verb: "run", ContainerID: "q8kzs0f2a2b7"},
@@ -44,6 +45,7 @@ func TestForeignCallsAreNobodysBusiness(t *testing.T) {
 
 // The other side: such a process does not hold back the cure of a kubelet.
 func TestForeignCallsHoldNoCureBack(t *testing.T) {
+	t.Parallel()
 	for name, call := range map[string]node.RuntimeCall{
 		"a build in a pod":       {Verb: "run"},
 		"a build with an ID":     {Verb: "run", ContainerID: "q8kzs0f2a2b7"},
@@ -65,6 +67,7 @@ func TestForeignCallsHoldNoCureBack(t *testing.T) {
 // Given records that nobody ever started, of other pods, when something of a
 // static pod or of the kubelet is wrong, then it is cured as without them.
 func TestRecordsOfOthersHoldNoCureBack(t *testing.T) {
+	t.Parallel()
 	for name, other := range map[string]func(*node.Snapshot){
 		"of a job that a stopped kubelet left": func(s *node.Snapshot) { job(s, node.ContainerCreated) },
 		"of a job, of which nobody knows more": func(s *node.Snapshot) { job(s, node.ContainerUnknown) },
@@ -94,6 +97,7 @@ func TestRecordsOfOthersHoldNoCureBack(t *testing.T) {
 // A creation of another pod that hangs for good, and a kubelet that is stopped:
 // somebody has to begin, or the node is dead for ever.
 func TestHungCallOfAnotherPodAndAStoppedKubelet(t *testing.T) {
+	t.Parallel()
 	for name, call := range map[string]node.RuntimeCall{
 		"a creation": {Verb: "create", ContainerID: "not-known-yet"},
 		"a start":    {Verb: "start", ContainerID: "job-0"},
@@ -116,6 +120,7 @@ func TestHungCallOfAnotherPodAndAStoppedKubelet(t *testing.T) {
 
 // A sandbox of the name of a static pod that came from no file is not one.
 func TestContainersOfAnotherSourceAreNotTouched(t *testing.T) {
+	t.Parallel()
 	for _, source := range []string{"api", ""} {
 		w := newWorld(2)
 		w.crash(0, 1)

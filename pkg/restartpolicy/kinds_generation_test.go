@@ -34,6 +34,7 @@ func oldRevision(s *node.Snapshot, uid string, ready bool) *node.Sandbox {
 
 // The kubelet says which generation it works on, also before that has a sandbox.
 func TestNewGenerationWithStatusesAndWithoutASandbox(t *testing.T) {
+	t.Parallel()
 	line := newWorld(1).watch(2*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		s.Runtime.Sandboxes[0].UID = "old-uid"
 		v := &s.Kubelet.View.Pods[0]
@@ -50,6 +51,7 @@ func TestNewGenerationWithStatusesAndWithoutASandbox(t *testing.T) {
 // the old revision for good, then it is restarted: its watch and its listing of
 // the manifests are dead.
 func TestChangedManifestThatTheKubeletNeverReads(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(s *node.Snapshot){
 		"another label": func(s *node.Snapshot) { s.Intent.Pods[0].Pod.Labels = map[string]string{"revision": "8"} },
 		"one label more": func(s *node.Snapshot) {
@@ -75,6 +77,7 @@ func TestChangedManifestThatTheKubeletNeverReads(t *testing.T) {
 // Given a change that is none to the kubelet, then nothing follows from it, with
 // a crash loop or without.
 func TestChangeThatIsNoneToTheKubelet(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(s *node.Snapshot, since time.Duration){
 		"a comment": func(s *node.Snapshot, _ time.Duration) {
 			s.Intent.Pods[0].Digest, s.Intent.Pods[0].Content = "commented", "same"
@@ -145,6 +148,7 @@ func TestChangeThatIsNoneToTheKubelet(t *testing.T) {
 // Given the original bug, when it is seen with more or less, then it is cured in
 // time: blind at most two minutes later than with a view.
 func TestOriginalBugIsCuredHoweverTheNodeIsSeen(t *testing.T) {
+	t.Parallel()
 	const changed, died = time.Minute, 2 * time.Minute
 	for name, c := range map[string]struct {
 		alter func(s *node.Snapshot)
@@ -187,6 +191,7 @@ func TestOriginalBugIsCuredHoweverTheNodeIsSeen(t *testing.T) {
 // Given a revision that is rolled back to an earlier content while the kubelet
 // runs, when its earlier sandbox goes on, then nothing waits for anything.
 func TestRollbackToAnEarlierContent(t *testing.T) {
+	t.Parallel()
 	for way, see := range ways {
 		for fault, down := range map[string]bool{"all runs": false, "in a crash loop": true} {
 			t.Run(way+", "+fault, func(t *testing.T) {
@@ -219,6 +224,7 @@ func TestRollbackToAnEarlierContent(t *testing.T) {
 // A fallback writes a random UID, and each further one another (library-go
 // pkg/operator/staticpod/startupmonitor/fallback.go): each is a generation.
 func TestFallbacksOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	for way, see := range ways {
 		t.Run(way, func(t *testing.T) {
 			newWorld(1).watch(40*time.Minute, func(s *node.Snapshot, since time.Duration) {
@@ -242,6 +248,7 @@ func TestFallbacksOneAfterTheOther(t *testing.T) {
 // Given two sandboxes of one UID, when the newer is ready, then the other is the
 // kubelet's to end, and no other generation.
 func TestTwoSandboxesOfOneGeneration(t *testing.T) {
+	t.Parallel()
 	for name, alter := range map[string]func(s *node.Snapshot){
 		"the older is not ready": func(s *node.Snapshot) { s.Runtime.Sandboxes[1].Ready = false },
 		"both are ready":         func(s *node.Snapshot) {},
@@ -263,6 +270,7 @@ func TestTwoSandboxesOfOneGeneration(t *testing.T) {
 
 // An old generation is stopped only where it is proved to be the old one.
 func TestOldGenerationIsStoppedOnlyIfItIsProvedOld(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		alter func(s *node.Snapshot)
 		stop  bool
@@ -313,6 +321,7 @@ func TestOldGenerationIsStoppedOnlyIfItIsProvedOld(t *testing.T) {
 
 // Three generations are taken one after the other, and the new one never.
 func TestSeveralOldGenerationsAreStoppedOneByOne(t *testing.T) {
+	t.Parallel()
 	w := newWorld(1)
 	stopped := map[string]bool{}
 	line := w.watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
@@ -334,6 +343,7 @@ func TestSeveralOldGenerationsAreStoppedOneByOne(t *testing.T) {
 // when old and new revisions are exchanged, then nothing is done; and blind the
 // old one is not stopped, for nobody names the new one.
 func TestNewVersionOfTheKubeletGivesEveryPodANewUID(t *testing.T) {
+	t.Parallel()
 	const replaced = time.Minute
 	for way, see := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -367,6 +377,7 @@ func TestNewVersionOfTheKubeletGivesEveryPodANewUID(t *testing.T) {
 
 // Blind, the generation that came after the change is the new one.
 func TestBlindOldGenerationBesideOneThatCameAfterTheChange(t *testing.T) {
+	t.Parallel()
 	line := newWorld(1).until(20*time.Minute, func(s *node.Snapshot, since time.Duration) {
 		blind(s)
 		if since < time.Minute {

@@ -27,6 +27,7 @@ func ended(s *node.Snapshot, phase corev1.PodPhase, codes ...int32) {
 // ended when the disk is short: pkg/kubelet/kuberuntime/kuberuntime_gc.go
 // evictContainers and evictSandboxes, eviction/helpers.go; v1.30 to v1.37.
 func TestPodThatHasEndedAsItsManifestWantsIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	deadline := int64(60)
 	never, onFailure := corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure
 	ends := map[string]func(s *node.Snapshot){
@@ -95,7 +96,7 @@ func TestPodThatHasEndedAsItsManifestWantsIsLeftAlone(t *testing.T) {
 			for way, see := range ways {
 				t.Run(end+", "+remain+", "+way, func(t *testing.T) {
 					w := newWorld(1)
-					w.watch(35*time.Minute, func(s *node.Snapshot, since time.Duration) {
+					w.watch(22*time.Minute, func(s *node.Snapshot, since time.Duration) {
 						if since < time.Minute {
 							return // it ran, for all to see
 						}
@@ -113,6 +114,7 @@ func TestPodThatHasEndedAsItsManifestWantsIsLeftAlone(t *testing.T) {
 
 // One container is down for good while another runs.
 func TestContainerThatIsDownForGoodBesideOneThatRuns(t *testing.T) {
+	t.Parallel()
 	never := corev1.ContainerRestartPolicyNever
 	for way, see := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -130,6 +132,7 @@ func TestContainerThatIsDownForGoodBesideOneThatRuns(t *testing.T) {
 
 // A kubelet that does not know container rules goes by the pod's policy.
 func TestRulesCountOnlyWhereTheKubeletKnowsThem(t *testing.T) {
+	t.Parallel()
 	never := corev1.ContainerRestartPolicyNever
 	w := newWorld(2)
 	w.spec.Containers[0].RestartPolicy = &never
@@ -140,6 +143,7 @@ func TestRulesCountOnlyWhereTheKubeletKnowsThem(t *testing.T) {
 
 // A sidecar that ends with its pod is not started again.
 func TestSidecarOfAPodThatIsDone(t *testing.T) {
+	t.Parallel()
 	always := corev1.ContainerRestartPolicyAlways
 	for way, see := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -158,6 +162,7 @@ func TestSidecarOfAPodThatIsDone(t *testing.T) {
 
 // A sidecar or init container that is down while the pod is wanted is cured.
 func TestSidecarAndInitContainerThatAreForgotten(t *testing.T) {
+	t.Parallel()
 	always := corev1.ContainerRestartPolicyAlways
 	for name, policy := range map[string]*corev1.ContainerRestartPolicy{"sidecar": &always, "init container": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 // A kubelet that lists pods, or refuses to, lives, whatever its health check says.
 func TestKubeletThatAnswersAnythingIsNotDown(t *testing.T) {
+	t.Parallel()
 	for name, see := range map[string]func(*node.Snapshot, time.Duration){
 		"Pods API":         func(s *node.Snapshot, _ time.Duration) { s.Kubelet.View.Source = node.ViewPodsAPI },
 		"list of pods":     func(*node.Snapshot, time.Duration) {},
@@ -41,6 +42,7 @@ func TestKubeletThatAnswersAnythingIsNotDown(t *testing.T) {
 
 // A kubelet that answers nobody and still writes is at work.
 func TestKubeletThatWritesIsNotHung(t *testing.T) {
+	t.Parallel()
 	newWorld(2).watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		mute(s)
 		s.Kubelet.Told = node.Told{From: time.Second, Last: s.Taken.Boot - 50*time.Second}
@@ -48,6 +50,7 @@ func TestKubeletThatWritesIsNotHung(t *testing.T) {
 }
 
 func TestKubeletThatAnswersNobodyAndWritesNothingIsRestarted(t *testing.T) {
+	t.Parallel()
 	newWorld(2).watch(10*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 		mute(s)
 		s.Kubelet.Told = node.Told{From: time.Second, Last: bootTime}
@@ -56,6 +59,7 @@ func TestKubeletThatAnswersNobodyAndWritesNothingIsRestarted(t *testing.T) {
 
 // Whether it writes is not known: then nobody knows whether it hangs.
 func TestMuteKubeletWithoutAJournalIsReported(t *testing.T) {
+	t.Parallel()
 	line := newWorld(2).watch(time.Hour, func(s *node.Snapshot, _ time.Duration) { mute(s) })
 	line.quiet(t, "it may be at work")
 	if v := line.verdict(t, "kubelet.service"); v.State != KubeletDown || len(v.Missing()) == 0 {
@@ -66,6 +70,7 @@ func TestMuteKubeletWithoutAJournalIsReported(t *testing.T) {
 // Given a node under load whose kubelet is late with its pings, when its process
 // is seen waiting for the disk now and then, then it is not called stuck.
 func TestProcessThatWaitsForTheDiskNowAndThenIsNotStuck(t *testing.T) {
+	t.Parallel()
 	newWorld(2).watch(time.Hour, func(s *node.Snapshot, since time.Duration) {
 		mute(s)
 		s.Kubelet.Told = node.Told{From: time.Second, Last: s.Taken.Boot - 10*time.Second}
@@ -76,6 +81,7 @@ func TestProcessThatWaitsForTheDiskNowAndThenIsNotStuck(t *testing.T) {
 }
 
 func TestProcessThatWaitsForTheDiskForGoodIsRestarted(t *testing.T) {
+	t.Parallel()
 	newWorld(2).watch(10*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 		mute(s)
 		s.Kubelet.Unit.ProcessState, s.Kubelet.Process.State = "D", "D"
@@ -84,6 +90,7 @@ func TestProcessThatWaitsForTheDiskForGoodIsRestarted(t *testing.T) {
 
 // systemd starts a kubelet that crashes again and again, for as long as it takes.
 func TestKubeletThatSystemdRestartsIsLeftToSystemd(t *testing.T) {
+	t.Parallel()
 	newWorld(1).watch(4*time.Hour, func(s *node.Snapshot, since time.Duration) {
 		round := since % (15 * time.Second)
 		s.Kubelet.Unit.Restarts = uint32(since / (15 * time.Second))
@@ -98,6 +105,7 @@ func TestKubeletThatSystemdRestartsIsLeftToSystemd(t *testing.T) {
 }
 
 func TestKubeletThatSystemdGaveUpIsStarted(t *testing.T) {
+	t.Parallel()
 	newWorld(1).watch(10*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 		gone(s, "failed", "start-limit-hit")
 	}).first(t, RestartKubelet, time.Minute, 80*time.Second)
@@ -106,6 +114,7 @@ func TestKubeletThatSystemdGaveUpIsStarted(t *testing.T) {
 // Given a kubelet that was down for minutes, when an admin has just started it,
 // then the new process has a deadline of its own.
 func TestKubeletThatWasJustStartedHasItsOwnDeadline(t *testing.T) {
+	t.Parallel()
 	const started = 6 * time.Minute
 	for name, young := range map[string]func(s *node.Snapshot, age time.Duration){
 		"its list is empty at first": func(s *node.Snapshot, age time.Duration) {
@@ -147,6 +156,7 @@ func TestKubeletThatWasJustStartedHasItsOwnDeadline(t *testing.T) {
 // Given a container that is down, when the kubelet is replaced within its
 // deadline, then the new one has the time that a kubelet needs to start.
 func TestKubeletThatIsReplacedMeanwhileHasTimeToStartTheContainer(t *testing.T) {
+	t.Parallel()
 	for name, at := range map[string]time.Duration{"early": 30 * time.Second, "just before the deadline": 145 * time.Second} {
 		for way, see := range ways {
 			t.Run(name+", "+way, func(t *testing.T) {
@@ -168,19 +178,21 @@ func TestKubeletThatIsReplacedMeanwhileHasTimeToStartTheContainer(t *testing.T) 
 // A kubelet that hangs anew after each restart does not use up more than the
 // node's budget, whoever restarts it.
 func TestKubeletThatHangsAfterEachStartKeepsTheBudget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(1)
-	line := w.watch(24*time.Hour, func(s *node.Snapshot, _ time.Duration) {
+	line := w.watch(9*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		mute(s)
 		s.Kubelet.Unit.ProcessState = "T"
 	})
 	if n := len(line.acts); n == 0 || n > w.policy.Steps.RestartKubelet.PerDay {
-		t.Errorf("%d restarts in a day", n)
+		t.Errorf("%d restarts in nine hours", n)
 	}
 }
 
 // The kubelet runs inside another program's unit: nothing is called stopped, and
 // what would be restarted is said.
 func TestKubeletInAnotherUnitIsNeitherStoppedNorRestarted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2)
 	w.crash(0, 1)
 	line := w.watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
@@ -197,6 +209,7 @@ func TestKubeletInAnotherUnitIsNeitherStoppedNorRestarted(t *testing.T) {
 }
 
 func TestMissingUnitIsNoStoppedKubelet(t *testing.T) {
+	t.Parallel()
 	line := newWorld(1).watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		gone(s, "inactive", "")
 		s.Kubelet.Unit.LoadState = "not-found"

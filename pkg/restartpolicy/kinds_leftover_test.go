@@ -22,6 +22,7 @@ func older(s *node.Snapshot, state node.ContainerState) *node.Container {
 // Given what a kubelet or runtime left that was killed between create and start,
 // when a newer attempt runs, then it is removed, and nothing else is done.
 func TestLeftoverOfAnOlderAttemptIsRemoved(t *testing.T) {
+	t.Parallel()
 	always := corev1.ContainerRestartPolicyAlways
 	for name, c := range map[string]struct {
 		id    string
@@ -57,6 +58,7 @@ func TestLeftoverOfAnOlderAttemptIsRemoved(t *testing.T) {
 
 // And it does not hold back the cure of anything else, wherever it is.
 func TestLeftoverHoldsNoOtherCureBack(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		want := cures[name]
 		if want.kind == RemoveContainer || name == "never started" || name == "rejected" {
@@ -91,6 +93,7 @@ func TestLeftoverHoldsNoOtherCureBack(t *testing.T) {
 
 // A record that is not certainly dead is not removed.
 func TestRecordThatMayLiveIsNotRemoved(t *testing.T) {
+	t.Parallel()
 	for name, alter := range map[string]func(s *node.Snapshot){
 		"older, and its state is not known": func(s *node.Snapshot) { older(s, node.ContainerUnknown) },
 		"older, and it is being started": func(s *node.Snapshot) {
@@ -123,6 +126,7 @@ func TestRecordThatMayLiveIsNotRemoved(t *testing.T) {
 // A record created but not started is removed once the kubelet gave up on it, and
 // not while it is being dealt with.
 func TestCreatedRecordOfAWorkingKubelet(t *testing.T) {
+	t.Parallel()
 	w := newWorld(1)
 	w.containers[0].created = true
 	w.watch(115*time.Second, func(*node.Snapshot, time.Duration) {}).quiet(t, "the kubelet has two minutes for a start")
@@ -131,6 +135,7 @@ func TestCreatedRecordOfAWorkingKubelet(t *testing.T) {
 // Given two attempts of one container that run, then the older one is stopped,
 // and only where both certainly run and a kubelet works.
 func TestTwoAttemptsThatRun(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		alter func(s *node.Snapshot)
 		stop  bool
@@ -168,6 +173,7 @@ func TestTwoAttemptsThatRun(t *testing.T) {
 
 // The same of an init container, by crictl or a late start.
 func TestTwoAttemptsOfAnInitContainerThatRun(t *testing.T) {
+	t.Parallel()
 	line := newWorld(1).watch(10*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 		addInit(s, corev1.Container{Name: "init", Image: worldImage})
 		alive := node.Process{PID: 7, State: node.ProcessAlive}
@@ -184,6 +190,7 @@ func TestTwoAttemptsOfAnInitContainerThatRun(t *testing.T) {
 // Given a sandbox that is called ready while its own process is gone, then it is
 // stopped where that is certain and something is down for it.
 func TestSandboxWithoutItsProcess(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		alter func(s *node.Snapshot)
 		stop  bool
@@ -231,6 +238,7 @@ func TestSandboxWithoutItsProcess(t *testing.T) {
 // A container that is called running without a process is stopped only where
 // that is certain.
 func TestRunningWithoutAProcess(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		process node.Process
 		stop    bool

@@ -37,6 +37,7 @@ func belief(s *node.Snapshot, believed, real string) {
 // Given a node whose name the agent has wrong, when all of its pods run, then
 // nothing is done: no manifest stands for a pod that waits.
 func TestNothingIsDoneUnderAWrongNodeName(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ believed, real string }{
 		"the host has a domain, the node has none":               {"node1.example.com", "node1"},
 		"the node has a domain, the host has none":               {"node1", "node1.example.com"},
@@ -50,7 +51,7 @@ func TestNothingIsDoneUnderAWrongNodeName(t *testing.T) {
 	} {
 		for way, see := range ways {
 			t.Run(name+", "+way, func(t *testing.T) {
-				newWorld(1).watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
+				newWorld(1).watch(15*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 					addPod(s, "etcd", nil)
 					belief(s, c.believed, c.real)
 					see(s)
@@ -63,6 +64,7 @@ func TestNothingIsDoneUnderAWrongNodeName(t *testing.T) {
 // A static pod may be called after another node, for example a mirror of its
 // data: what counts is how the names end.
 func TestBaseNameOfAPodProvesNothingAboutTheNode(t *testing.T) {
+	t.Parallel()
 	newWorld(1).watch(time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		addPod(s, "backup-of-node2", nil)
 		belief(s, "node2", "node1")
@@ -72,6 +74,7 @@ func TestBaseNameOfAPodProvesNothingAboutTheNode(t *testing.T) {
 // Given a host that is renamed while the kubelet runs on under its old name, when
 // the manifests are read for the new one, then nothing is done.
 func TestRenamedHostIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := "apiVersion: v1\nkind: Pod\nmetadata: {name: app, namespace: kube-system}\nspec: {containers: [{name: c0, image: x}]}\n"
 	if err := os.WriteFile(filepath.Join(dir, "app.yaml"), []byte(text), 0o600); err != nil {
@@ -89,6 +92,7 @@ func TestRenamedHostIsLeftAlone(t *testing.T) {
 
 // Where the name cannot be proved, no fault whatever leads to an act.
 func TestWithoutAProvedNameNoFaultLeadsToAnAct(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		t.Run(name, func(t *testing.T) {
 			w, alter := fault()
@@ -108,6 +112,7 @@ func TestWithoutAProvedNameNoFaultLeadsToAnAct(t *testing.T) {
 
 // The name itself plays no part: whatever a node is called, the same happens.
 func TestNameOfTheNodeChangesNothing(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"node1", "NODE1", "n", "ip-10-0-0-7.eu-west-1.compute.internal", "master-0", "1"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(2)
@@ -121,6 +126,7 @@ func TestNameOfTheNodeChangesNothing(t *testing.T) {
 // A pod of a former name that still runs does not hold back the cure of those
 // that have the present one.
 func TestOnePodOfTheProvedNameIsEnough(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2)
 	w.crash(0, 1)
 	w.watch(10*time.Minute, func(s *node.Snapshot, _ time.Duration) {

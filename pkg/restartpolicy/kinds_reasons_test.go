@@ -44,6 +44,7 @@ var reasons = map[string]string{
 // Given a container that is down, when the kubelet names a reason, then that is
 // reported in its words, for as long as it stands.
 func TestReasonOfTheKubeletIsAnAnswer(t *testing.T) {
+	t.Parallel()
 	for reason, message := range reasons {
 		for name, see := range map[string]func(s *node.Snapshot, since time.Duration){
 			"in its view": func(s *node.Snapshot, _ time.Duration) { waiting(s, 1, reason, message) },
@@ -66,7 +67,7 @@ func TestReasonOfTheKubeletIsAnAnswer(t *testing.T) {
 			t.Run(reason+" "+name, func(t *testing.T) {
 				w := newWorld(2)
 				w.crash(1, 1)
-				line := w.watch(25*time.Minute, see)
+				line := w.watch(14*time.Minute, see)
 				line.quiet(t, "the kubelet tries, and says why it fails")
 				if v := line.verdict(t, c1); v.State != StartFailing || !strings.Contains(v.Detail, reason) || !strings.Contains(v.Detail, message) {
 					t.Errorf("%s: %s", v.State, v.Detail)
@@ -78,12 +79,13 @@ func TestReasonOfTheKubeletIsAnAnswer(t *testing.T) {
 
 // The failures of pulls stand until the next sync, and then the back-off does.
 func TestPullsThatFailInTurnWithTheirBackOff(t *testing.T) {
+	t.Parallel()
 	for _, failure := range []string{"ErrImagePull", "SignatureValidationFailed", "RegistryUnavailable"} {
 		for way, see := range ways {
 			t.Run(failure+", "+way, func(t *testing.T) {
 				w := newWorld(2)
 				w.crash(1, 1)
-				w.watch(45*time.Minute, func(s *node.Snapshot, since time.Duration) {
+				w.watch(25*time.Minute, func(s *node.Snapshot, since time.Duration) {
 					reason := pullReason(failure, since)
 					waiting(s, 1, reason, "registry.example/app:1")
 					s.Runtime.Images[worldImage] = node.No
@@ -113,6 +115,7 @@ func pullReason(failure string, since time.Duration) string {
 // Given a kubelet that fails at each try and backs off in between, when the two
 // reasons stand by turns, then the back-off alone is not called forgotten.
 func TestFailureInTurnWithTheCrashLoopsBackOff(t *testing.T) {
+	t.Parallel()
 	for name, period := range map[string]time.Duration{"half a minute each": time.Minute, "a failure every five minutes": 5 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(2)
@@ -131,11 +134,12 @@ func TestFailureInTurnWithTheCrashLoopsBackOff(t *testing.T) {
 
 // A failing init container or sidecar is the kubelet's to name as well.
 func TestReasonOfAnInitContainerIsAnAnswer(t *testing.T) {
+	t.Parallel()
 	always := corev1.ContainerRestartPolicyAlways
 	for name, policy := range map[string]*corev1.ContainerRestartPolicy{"init container": nil, "sidecar": &always} {
 		for reason, message := range reasons {
 			t.Run(name+", "+reason, func(t *testing.T) {
-				newWorld(1).watch(30*time.Minute, func(s *node.Snapshot, _ time.Duration) {
+				newWorld(1).watch(21*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 					addInit(s, corev1.Container{Name: "init", Image: "registry.example/init:1", RestartPolicy: policy})
 					s.Runtime.Sandboxes[0].Containers = nil
 					s.Kubelet.View.Pods[0].Phase = corev1.PodPending
@@ -151,6 +155,7 @@ func TestReasonOfAnInitContainerIsAnAnswer(t *testing.T) {
 // What speaks against the runtime is the time that it takes, and a name that it
 // keeps.
 func TestReasonsThatSpeakAgainstTheRuntime(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct{ reason, message string }{
 		"creations time out":  {"CreateContainerError", "context deadline exceeded"},
 		"starts time out":     {"RunContainerError", "rpc error: code = DeadlineExceeded desc = context deadline exceeded"},
@@ -169,6 +174,7 @@ func TestReasonsThatSpeakAgainstTheRuntime(t *testing.T) {
 // attempt for each, then the fault is as old as the first of them: each attempt
 // leaves a record that was created and never started.
 func TestStartsThatTimeOutWithANewAttemptEachTime(t *testing.T) {
+	t.Parallel()
 	const round = 2*time.Minute + 12*time.Second
 	w := newWorld(1)
 	w.crash(0, 1)

@@ -36,6 +36,7 @@ func podYAML(metadata, spec string) string {
 // pkg/kubelet/config/common.go tryDecodeSinglePod, config.go and kubelet.go
 // HandlePodAdditions.
 func TestManifestThatTheKubeletDoesNotTakeIsReported(t *testing.T) {
+	t.Parallel()
 	const good = `containers: [{name: main, image: x}]`
 	for name, text := range map[string]string{
 		"a port that is none":             podYAML("", `containers: [{name: main, image: x, ports: [{containerPort: 70000}]}]`),
@@ -71,6 +72,7 @@ func TestManifestThatTheKubeletDoesNotTakeIsReported(t *testing.T) {
 
 // A pod with a status in its manifest is a pod like any other, and runs.
 func TestSavedStatusIsNoReasonToRefuse(t *testing.T) {
+	t.Parallel()
 	intent := read(t, "1.37.2", podYAML("", `containers: [{name: main, image: x}]`)+"status: {phase: Failed}\n")
 	if len(intent.Pods) != 1 || len(intent.Problems) > 0 {
 		t.Errorf("%+v", intent)
@@ -79,6 +81,7 @@ func TestSavedStatusIsNoReasonToRefuse(t *testing.T) {
 
 // What one version refuses, another takes.
 func TestManifestThatOnlyALaterKubeletTakesIsReported(t *testing.T) {
+	t.Parallel()
 	intent := read(t, "1.30.14", podYAML("", `restartPolicy: Never, containers: [{name: main, image: x, restartPolicy: Always, restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [3]}}]}]`))
 	line := newWorld(1).watch(30*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 		s.Settings.Version = "1.30.14"
@@ -89,6 +92,7 @@ func TestManifestThatOnlyALaterKubeletTakesIsReported(t *testing.T) {
 }
 
 func TestOneUIDInTwoManifestsIsReported(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"app", "copy"} {
 		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: kube-system, uid: uid}\nspec: {containers: [{name: c0, image: x}]}\n"
@@ -113,6 +117,7 @@ func TestOneUIDInTwoManifestsIsReported(t *testing.T) {
 
 // What is hidden from the agent may well run.
 func TestHiddenManifestsPodIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(2)
 	w.crash(0, 1)
 	w.watch(2*time.Hour, func(s *node.Snapshot, _ time.Duration) {
@@ -123,6 +128,7 @@ func TestHiddenManifestsPodIsLeftAlone(t *testing.T) {
 
 // The kubelet's own word stands above all rules that the agent knows.
 func TestRefusalInTheJournalIsReportedInItsWords(t *testing.T) {
+	t.Parallel()
 	const words = `invalid pod: spec.containers[0].resizePolicy: Forbidden`
 	line := newWorld(1).watch(2*time.Hour, func(s *node.Snapshot, since time.Duration) {
 		addPod(s, "new", nil)
@@ -138,6 +144,7 @@ func TestRefusalInTheJournalIsReportedInItsWords(t *testing.T) {
 // Given a kubelet of a new version that refuses the only manifest, whose pod still
 // runs from before, when its list of pods is empty, then it is not called blocked.
 func TestEmptyListOfAKubeletThatRefusesTheOnlyManifest(t *testing.T) {
+	t.Parallel()
 	newWorld(1).watch(2*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		s.Kubelet.View.Pods = []node.PodView{}
 		refuses(s, "/m/app.yaml", "invalid pod")
@@ -146,6 +153,7 @@ func TestEmptyListOfAKubeletThatRefusesTheOnlyManifest(t *testing.T) {
 
 // Nor does a kubelet that has no pods, since its only manifest cannot be taken.
 func TestKubeletWithoutAnyPodIsNotBlocked(t *testing.T) {
+	t.Parallel()
 	newWorld(1).watch(2*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		s.Runtime.Sandboxes = nil
 		s.Kubelet.View = node.View{Source: node.ViewPods, SourcesNotReady: true, Pods: []node.PodView{}}
@@ -155,6 +163,7 @@ func TestKubeletWithoutAnyPodIsNotBlocked(t *testing.T) {
 // Given a refused manifest that is mended, when the kubelet takes it and never
 // begins, then the old refusal does not stand in the way of the cure.
 func TestRefusalOfAnEarlierContentIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	const mended = 10 * time.Minute
 	var last time.Duration
 	line := newWorld(1).watch(time.Hour, func(s *node.Snapshot, since time.Duration) {
@@ -175,6 +184,7 @@ func TestRefusalOfAnEarlierContentIsNoAnswer(t *testing.T) {
 // Whether the kubelet takes a manifest may hang on a gate that is not known: then
 // its silence alone does not prove that it has.
 func TestManifestInDoubtIsNotCalledForgotten(t *testing.T) {
+	t.Parallel()
 	newWorld(1).watch(2*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		m := addPod(s, "new", nil)
 		m.Doubt = "the gate ContainerRestartRules decides"
@@ -185,6 +195,7 @@ func TestManifestInDoubtIsNotCalledForgotten(t *testing.T) {
 
 // Without the kubelet's word nobody knows whether it has accepted a manifest.
 func TestNeverStartedNeedsTheKubeletsWord(t *testing.T) {
+	t.Parallel()
 	for name, told := range map[string]node.Told{
 		"no journal":                      {},
 		"the journal begins just now":     {From: time.Hour},

@@ -26,6 +26,7 @@ func reject(s *node.Snapshot, name, reason string) *node.Manifest {
 // features_linux.go, sysctl/allowlist.go, cm/cpumanager/policy_static.go,
 // cm/admission/errors.go; v1.30 to v1.37.
 func TestRejectionThatNoRetryChangesIsReported(t *testing.T) {
+	t.Parallel()
 	for _, reason := range []string{
 		"NodeAffinity", "NodeName", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InitContainerRestartPolicyForbidden",
 		"SupplementalGroupsPolicyNotSupported", "PodLevelResourcesNotAdmitted", "PodFeatureUnsupported", "AppArmor", "SysctlForbidden",
@@ -44,6 +45,7 @@ func TestRejectionThatNoRetryChangesIsReported(t *testing.T) {
 // Two static pods want one port of the host: a retry would only let them change
 // places.
 func TestHostPortOfAnotherStaticPodIsNoReasonToRetry(t *testing.T) {
+	t.Parallel()
 	newWorld(1).watch(6*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		s.Intent.Pods[0].Pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 9100}}
 		reject(s, "other", "NodePorts").Pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 9100}}
@@ -52,6 +54,7 @@ func TestHostPortOfAnotherStaticPodIsNoReasonToRetry(t *testing.T) {
 
 // Reasons that another pod's end, or time, may take away: retried, with a bound.
 func TestRejectionThatMayPassIsRetriedWithABound(t *testing.T) {
+	t.Parallel()
 	for _, reason := range []string{
 		"OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "OutOfvendor.example/gpu",
 		"UnexpectedAdmissionError", "TopologyAffinityError", "Preempting", "NodeShutdown", "Terminated",
@@ -60,7 +63,7 @@ func TestRejectionThatMayPassIsRetriedWithABound(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(1)
-			line := w.watch(2*time.Hour, func(s *node.Snapshot, _ time.Duration) {
+			line := w.watch(90*time.Minute, func(s *node.Snapshot, _ time.Duration) {
 				reject(s, "other", reason).Pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 9100}}
 			})
 			line.first(t, RestartKubelet, time.Minute, 90*time.Second)
@@ -74,8 +77,9 @@ func TestRejectionThatMayPassIsRetriedWithABound(t *testing.T) {
 
 // However many pods are rejected, the node's budget is one.
 func TestManyRejectedPodsShareOneBudget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(1)
-	line := w.watch(13*time.Hour, func(s *node.Snapshot, _ time.Duration) {
+	line := w.watch(8*time.Hour, func(s *node.Snapshot, _ time.Duration) {
 		for i := range 4 {
 			reject(s, fmt.Sprint("other", i), "OutOfpods")
 		}
@@ -93,6 +97,7 @@ func TestManyRejectedPodsShareOneBudget(t *testing.T) {
 
 // Nothing is retried while the node shuts down, which is what rejects the pod.
 func TestRejectedSinceTheNodeShutsDown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(1)
 	w.shuttingDown = true
 	w.watch(30*time.Minute, func(s *node.Snapshot, _ time.Duration) { reject(s, "other", "NodeShutdown") }).
@@ -101,6 +106,7 @@ func TestRejectedSinceTheNodeShutsDown(t *testing.T) {
 
 // Without a view the kubelet's journal names the reason, once.
 func TestRejectionIsKnownWithoutAView(t *testing.T) {
+	t.Parallel()
 	told := func(reason string) func(*node.Snapshot, time.Duration) {
 		return func(s *node.Snapshot, _ time.Duration) {
 			name := reject(s, "other", reason).Name
@@ -120,7 +126,7 @@ func TestRejectionIsKnownWithoutAView(t *testing.T) {
 	}
 	for _, reason := range []string{"OutOfcpu", "UnexpectedAdmissionError"} {
 		t.Run(reason, func(t *testing.T) {
-			line := newWorld(1).watch(5*time.Hour, told(reason))
+			line := newWorld(1).watch(90*time.Minute, told(reason))
 			line.first(t, RestartKubelet, time.Minute, 5*time.Minute)
 			if v := line.verdict(t, "kube-system/other-node1"); v.State != Rejected || len(line.acts) > 6 {
 				t.Errorf("%s, %d restarts", v.State, len(line.acts))

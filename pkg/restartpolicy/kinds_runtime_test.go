@@ -19,6 +19,7 @@ func unanswered(s *node.Snapshot, err error, silent time.Duration) {
 // Given a runtime that does not answer the agent, when that is no silence, or
 // somebody or something is at it, then it is not restarted.
 func TestRuntimeThatDoesNotAnswerTheAgentIsNotAtFault(t *testing.T) {
+	t.Parallel()
 	large := errors.New("rpc error: code = ResourceExhausted desc = grpc: received message larger than max")
 	for name, alter := range map[string]func(s *node.Snapshot, since time.Duration){
 		"its lists are slow":         func(s *node.Snapshot, _ time.Duration) { unanswered(s, context.DeadlineExceeded, 0) },
@@ -90,6 +91,7 @@ func TestRuntimeThatDoesNotAnswerTheAgentIsNotAtFault(t *testing.T) {
 // Silence to a probe of two minutes is the runtime's fault, also of one that has
 // run for days.
 func TestRuntimeThatIsSilentIsRestartedOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(1)
 	line := w.watch(50*time.Minute, func(s *node.Snapshot, since time.Duration) {
 		unanswered(s, context.DeadlineExceeded, since)
@@ -102,6 +104,7 @@ func TestRuntimeThatIsSilentIsRestartedOnce(t *testing.T) {
 }
 
 func TestRuntimeThatSystemdGaveUpIsStarted(t *testing.T) {
+	t.Parallel()
 	newWorld(1).until(10*time.Minute, func(s *node.Snapshot, since time.Duration) {
 		unanswered(s, syscall.ENOENT, since)
 		s.Runtime.Unit.ActiveState, s.Runtime.Unit.Result, s.Runtime.Unit.MainPID, s.Runtime.Unit.ProcessState = "failed", "exit-code", 0, ""
@@ -111,6 +114,7 @@ func TestRuntimeThatSystemdGaveUpIsStarted(t *testing.T) {
 // Given a node under load, when the runtime's process waits for the disk now and
 // then, then it is not called stuck.
 func TestRuntimeThatWaitsForTheDiskNowAndThenIsNotStuck(t *testing.T) {
+	t.Parallel()
 	newWorld(1).watch(time.Hour, func(s *node.Snapshot, since time.Duration) {
 		unanswered(s, context.DeadlineExceeded, since%(80*time.Second))
 		if since/interval%6 < 2 {

@@ -11,6 +11,7 @@ import (
 // of it, then that time does not count: the kubelet did not live through it
 // either, or may have dealt with it unseen.
 func TestTimeInWhichNobodyLookedDoesNotCount(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		want := cures[name]
 		for _, tenths := range []time.Duration{0, 3, 7, 9} {
@@ -44,6 +45,7 @@ func TestTimeInWhichNobodyLookedDoesNotCount(t *testing.T) {
 // Given a crash loop within the kubelet's own times, when the wall clock jumps in
 // any phase, then nothing is done.
 func TestWallClockJumpsInACrashLoop(t *testing.T) {
+	t.Parallel()
 	for jump, by := range map[string]time.Duration{
 		"an hour on": time.Hour, "an hour back": -time.Hour, "a minute on": time.Minute, "a minute back": -time.Minute,
 		"ten years on": 10 * 365 * 24 * time.Hour, "ten years back": -10 * 365 * 24 * time.Hour,
@@ -54,7 +56,7 @@ func TestWallClockJumpsInACrashLoop(t *testing.T) {
 					w := newWorld(2)
 					w.containers[0].attempt = 8
 					jumped, crashed := false, false
-					line := w.watch(40*time.Minute, func(s *node.Snapshot, since time.Duration) {
+					line := w.watch(14*time.Minute, func(s *node.Snapshot, since time.Duration) {
 						if !crashed && since > time.Minute {
 							crashed = true
 							w.crash(0, 1)
@@ -83,6 +85,7 @@ func TestWallClockJumpsInACrashLoop(t *testing.T) {
 
 // And a forgotten container is cured all the same, a hold-off later at most.
 func TestWallClockJumpsBesideAForgottenContainer(t *testing.T) {
+	t.Parallel()
 	for jump, by := range map[string]time.Duration{"an hour on": time.Hour, "an hour back": -time.Hour, "ten years back": -10 * 365 * 24 * time.Hour} {
 		for phase, at := range map[string]time.Duration{"at once": time.Second, "in between": 100 * time.Second} {
 			t.Run(jump+" "+phase, func(t *testing.T) {
@@ -102,6 +105,7 @@ func TestWallClockJumpsBesideAForgottenContainer(t *testing.T) {
 
 // A slower node acts later, not more.
 func TestSlowLooksActLaterNotMore(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		t.Run(name, func(t *testing.T) {
 			w, alter := fault()
@@ -130,6 +134,7 @@ func TestSlowLooksActLaterNotMore(t *testing.T) {
 // Given a history that is lost, when the agent begins anew, then each fault begins
 // anew as well.
 func TestLostHistoryBeginsTheDeadlinesAnew(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		t.Run(name, func(t *testing.T) {
 			w, alter := fault()

@@ -81,7 +81,7 @@ var busy = map[string]struct {
 	span  time.Duration
 	world func() (*world, func(*node.Snapshot, time.Duration))
 }{
-	"all runs": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"all runs": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		return newWorld(2), func(s *node.Snapshot, _ time.Duration) { silent(s) }
 	}},
 	"a crash loop": {320 * time.Second, func() (*world, func(*node.Snapshot, time.Duration)) {
@@ -93,7 +93,7 @@ var busy = map[string]struct {
 			says(s, bootTime+since/time.Minute*time.Minute, "c0", "CrashLoopBackOff", "back-off 5m0s restarting failed container=c0")
 		}
 	}},
-	"an image that cannot be pulled": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"an image that cannot be pulled": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		w := newWorld(2)
 		w.crash(0, 1)
 		return w, func(s *node.Snapshot, since time.Duration) {
@@ -102,7 +102,7 @@ var busy = map[string]struct {
 			says(s, bootTime+since/time.Minute*time.Minute, "c0", "ImagePullBackOff", "no such host")
 		}
 	}},
-	"the network is away": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"the network is away": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		w := newWorld(2)
 		w.crash(0, 1)
 		return w, func(s *node.Snapshot, _ time.Duration) {
@@ -110,12 +110,12 @@ var busy = map[string]struct {
 			says(s, s.Taken.Boot-time.Second, "", "", "network is not ready")
 		}
 	}},
-	"a sibling uses its grace of an hour": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a sibling uses its grace of an hour": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		w := later(2)
 		w.crash(1, 1)
 		return w, func(s *node.Snapshot, _ time.Duration) { graceOfAnHour(s); silent(s) }
 	}},
-	"an old revision uses its grace of an hour": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"an old revision uses its grace of an hour": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		return later(2), func(s *node.Snapshot, since time.Duration) {
 			graceOfAnHour(s)
 			silent(s)
@@ -129,57 +129,57 @@ var busy = map[string]struct {
 	"a new revision beside an old one that ends": {140 * time.Second, func() (*world, func(*node.Snapshot, time.Duration)) {
 		return newWorld(1), func(s *node.Snapshot, _ time.Duration) { oldRevision(s, "old", true); silent(s) }
 	}},
-	"a pod that is rejected for good": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a pod that is rejected for good": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		return newWorld(1), func(s *node.Snapshot, _ time.Duration) {
 			name := reject(s, "other", "NodeAffinity").Name
 			silent(s)
 			s.Kubelet.Told.Pods = map[node.PodName]node.Said{name: {At: bootTime, Reason: "NodeAffinity"}}
 		}
 	}},
-	"a manifest that is refused": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a manifest that is refused": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		return newWorld(1), func(s *node.Snapshot, _ time.Duration) {
 			addPod(s, "new", nil)
 			s.Runtime.Sandboxes, s.Kubelet.View.Pods = s.Runtime.Sandboxes[:1], s.Kubelet.View.Pods[:1]
 			refuses(s, "/m/new.yaml", "invalid pod")
 		}
 	}},
-	"a pod that is done": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a pod that is done": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		w := newWorld(1)
 		w.spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		w.crash(0, 0)
 		return w, func(s *node.Snapshot, _ time.Duration) { ended(s, corev1.PodSucceeded, 0); silent(s) }
 	}},
-	"a kubelet that is stopped by hand": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a kubelet that is stopped by hand": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		w := newWorld(2)
 		w.crash(0, 1)
 		return w, func(s *node.Snapshot, _ time.Duration) { gone(s, "inactive", "success"); silent(s) }
 	}},
-	"a runtime that is stopped by hand": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a runtime that is stopped by hand": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		return newWorld(2), func(s *node.Snapshot, since time.Duration) {
 			unanswered(s, errNoAnswer, since)
 			s.Runtime.Unit.ActiveState = "inactive"
 			silent(s)
 		}
 	}},
-	"a kubelet that systemd restarts": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a kubelet that systemd restarts": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		return newWorld(1), func(s *node.Snapshot, _ time.Duration) {
 			gone(s, "activating", "exit-code")
 			silent(s)
 		}
 	}},
-	"an update of the node": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"an update of the node": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		w := newWorld(2)
 		w.crash(0, 1)
 		w.busy = []string{"ostree transaction"}
 		return w, func(s *node.Snapshot, _ time.Duration) { silent(s) }
 	}},
-	"a container that is frozen": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a container that is frozen": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		return newWorld(1), func(s *node.Snapshot, _ time.Duration) {
 			s.Runtime.Sandboxes[0].Containers[0].Process.Frozen = true
 			silent(s)
 		}
 	}},
-	"a pod that is opted out": {20 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
+	"a pod that is opted out": {7 * time.Minute, func() (*world, func(*node.Snapshot, time.Duration)) {
 		w := newWorld(2)
 		w.crash(0, 1)
 		return w, func(s *node.Snapshot, _ time.Duration) {
@@ -200,6 +200,7 @@ var busy = map[string]struct {
 // On a node that is healthy, no source that falls silent leads to an act. The
 // kubelet's crash loop goes on for as long as one that is seen.
 func TestNoSourceThatFallsSilentLeadsToAnAct(t *testing.T) {
+	t.Parallel()
 	for name, node := range busy {
 		for source, take := range unknown {
 			t.Run(name+", without "+source, func(t *testing.T) { withoutSource(t, node.span, node.world, take) })
@@ -221,18 +222,19 @@ func withoutSource(t *testing.T, span time.Duration, begin func() (*world, func(
 // On a node with a fault it leads to no other step, to no more of them, and to
 // none that comes sooner.
 func TestSourceThatFallsSilentOnlyPutsOffAStep(t *testing.T) {
+	t.Parallel()
 	for name, fault := range curable {
 		for source, take := range unknown {
 			t.Run(name+", without "+source, func(t *testing.T) {
 				t.Parallel()
 				w, alter := fault()
 				want := cures[name]
-				line := w.watch(want.at+7*time.Minute, func(s *node.Snapshot, since time.Duration) {
+				line := w.watch(want.at+3*time.Minute, func(s *node.Snapshot, since time.Duration) {
 					alter(s, since)
 					take(s)
 				})
 				for _, a := range line.acts {
-					other := a.State == Forgotten && a.after >= want.at+5*time.Minute
+					other := (a.State == Forgotten || a.State == WaitingForOld) && a.after >= want.at+5*time.Minute
 					if a.Kind != want.kind && !other || a.after < want.at {
 						t.Errorf("%v; with it %s at %s", a, want.kind, want.at)
 					}
@@ -355,6 +357,7 @@ func down(s *node.Snapshot, i int, code int32) {
 // Whatever is the matter, and whatever is remembered, making one source unknown
 // never turns "no step" into a step.
 func TestUnknownNeverOpensAWayToAStep(t *testing.T) {
+	t.Parallel()
 	names, sources := slices.Sorted(maps.Keys(disturbances)), slices.Sorted(maps.Keys(unknown))
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(2)

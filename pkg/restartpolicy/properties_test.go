@@ -15,6 +15,7 @@ const interval = 5 * time.Second
 // A kubelet that restarts within its own rules is never interfered with,
 // however often the container crashes.
 func TestWorkingKubeletIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(rapid.IntRange(1, 3).Draw(t, "containers"))
 		w.viewed = rapid.Bool().Draw(t, "viewed")
@@ -22,7 +23,7 @@ func TestWorkingKubeletIsLeftAlone(t *testing.T) {
 			corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever,
 		}).Draw(t, "policy")
 		backOff := BackOffOf(GatesOf("1.37.2", nil), 0)
-		for w.now < 6*time.Hour {
+		for w.now < 3*time.Hour {
 			for i, c := range w.containers {
 				if !c.running || rapid.IntRange(0, 9).Draw(t, "crash") > 0 {
 					continue
@@ -48,6 +49,7 @@ func TestWorkingKubeletIsLeftAlone(t *testing.T) {
 // Without a manifest there is no act, ever; nor within the hold-off of a
 // changed one.
 func TestNoActWithoutAnUnchangedManifest(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(2)
 		w.viewed = rapid.Bool().Draw(t, "viewed")
@@ -83,9 +85,10 @@ func TestNoActWithoutAnUnchangedManifest(t *testing.T) {
 
 // Whatever happens, no step is taken more often in an hour than its bound.
 func TestBudgetsAreNeverExceeded(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(3)
-		for range rapid.IntRange(500, 3000).Draw(t, "looks") {
+		for range rapid.IntRange(500, 2000).Draw(t, "looks") {
 			switch rapid.IntRange(0, 60).Draw(t, "event") {
 			case 0:
 				w.crash(rapid.IntRange(0, 2).Draw(t, "which"), 1)
@@ -121,6 +124,7 @@ func TestBudgetsAreNeverExceeded(t *testing.T) {
 // A container that stays down, with nothing that forbids an act, is acted on
 // before its bound, whatever the kubelet's view and the attempt.
 func TestForgottenContainerIsActedOnInTime(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(2)
 		w.viewed = rapid.Bool().Draw(t, "viewed")

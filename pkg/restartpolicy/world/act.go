@@ -35,11 +35,14 @@ func (a *agent) act(t *task, step restartpolicy.Step) bool {
 	planned := a.ledger
 	a.ledger.Acts = append(planned.Acts[:len(planned.Acts):len(planned.Acts)], entry)
 	t.sleep(500 * time.Millisecond) // evidence
-	if why := a.decision.Confirm(a.policy, a.look(), a.history, planned, step); len(why) > 0 {
+	if why := a.decision.Confirm(a.policy, a.observe(), a.history, planned, step); len(why) > 0 {
 		entry.Result, entry.Detail = restartpolicy.ResultRefused, why[0]
 		a.w.note("agent: %s for %s (%s) refused: %s", step.Kind, step.Key, step.State, why[0])
 	} else {
 		a.w.note("agent: %s for %s (%s): %s", step.Kind, step.Key, step.State, step.Reason)
+		if why := a.forbidden(step); why != "" {
+			a.bad[why] = ""
+		}
 		if err := a.carryOut(t, step); err != nil {
 			entry.Result, entry.Detail = restartpolicy.ResultFailed, err.Error()
 			a.w.note("agent: %s failed: %v", step.Kind, err)
@@ -64,7 +67,6 @@ func (a *agent) carryOut(t *task, step restartpolicy.Step) error {
 	}
 	switch step.Kind {
 	case restartpolicy.RestartKubelet:
-		a.checkStops(step)
 		return a.restart(t, w.kubelet.unit, step.Timeout, a.kubeletWorks)
 	case restartpolicy.RestartRuntime:
 		return a.restart(t, w.crio.unit, step.Timeout, w.crio.answers)
@@ -88,21 +90,6 @@ func (a *agent) carryOut(t *task, step restartpolicy.Step) error {
 func (a *agent) check(step restartpolicy.Step, p *Pod) {
 	if p == nil || !p.Static {
 		a.bad[string(step.Kind)] = "on what is no static pod"
-	}
-}
-
-// checkStops notes a restart of a kubelet at work while the stop of what has left
-// its manifest uses its grace: the new process would sync no pod until that ends.
-func (a *agent) checkStops(step restartpolicy.Step) {
-	if step.State == restartpolicy.KubeletDown || a.w.disk.unreadable {
-		return
-	}
-	for _, sb := range a.w.crio.sandboxes {
-		for _, k := range sb.containers {
-			if k.ends > a.w.sim.now+20*time.Second && sb.pod != nil && sb.pod.Static && a.w.kubelet.pod(sb.uid) == nil {
-				a.bad[string(step.Kind)] = fmt.Sprintf("for %s while %s of %s uses its grace", step.State, k.spec.Name, sb.name)
-			}
-		}
 	}
 }
 

@@ -79,18 +79,18 @@ func (a *agent) end() { a.process.kill() }
 
 func (a *agent) run(t *task) {
 	for {
-		if again := a.turn(t); !again {
+		if again := a.reconcile(t); !again {
 			t.sleep(a.w.Interval)
 		}
-		for a.well && !a.eager && a.w.state() == a.calm && a.w.sim.now-a.last <= a.w.Interval+lookSlack {
+		for a.well && !a.eager && a.w.state() == a.calm && a.w.sim.now-a.last <= a.w.Interval+lateSlack {
 			t.sleep(a.w.Interval)
 		}
 	}
 }
 
-// lookSlack is how much later than its interval a look may be and still count
+// lateSlack is how much later than its interval a look may be and still count
 // as one in time.
-const lookSlack = 15 * time.Second
+const lateSlack = 15 * time.Second
 
 // state is all that a snapshot is made of, in short.
 type state struct {
@@ -127,7 +127,7 @@ func (a *agent) settled() bool {
 	return true
 }
 
-func (a *agent) look() *node.Snapshot {
+func (a *agent) observe() *node.Snapshot {
 	s := a.observer.observe()
 	if a.mask != nil {
 		c := *s
@@ -137,10 +137,10 @@ func (a *agent) look() *node.Snapshot {
 	return s
 }
 
-// turn is one look and what follows from it.
-func (a *agent) turn(t *task) (again bool) {
+// reconcile is one observation and what follows from it.
+func (a *agent) reconcile(t *task) (again bool) {
 	t.sleep(a.w.crio.lateness())
-	s := a.look()
+	s := a.observe()
 	a.looks++
 	before := a.history
 	verdicts, h := a.decision.Judge(a.policy, s, a.history)

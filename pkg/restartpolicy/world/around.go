@@ -46,6 +46,7 @@ var around = map[string]func(*scene, Event){
 		}
 		s.note("the wall clock is set by %s", by)
 		s.offset += by
+		s.stepped = s.sim.now
 	},
 	"systemd-silent": func(s *scene, e Event) {
 		s.systemdSilent = true

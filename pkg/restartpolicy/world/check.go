@@ -5,6 +5,7 @@ package world
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
@@ -23,8 +24,8 @@ func (r *result) happened() []Act {
 
 // wrong are acts that are wrong whatever the fault.
 func (r *result) wrong() string {
-	for kind, why := range r.bad {
-		return kind + " " + why
+	for why, of := range r.bad {
+		return strings.TrimSpace(why + " " + of)
 	}
 	return r.overBudget()
 }

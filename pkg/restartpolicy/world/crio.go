@@ -38,7 +38,6 @@ type crio struct {
 	slow time.Duration
 	// network is whether its CNI plugin is there.
 	network bool
-	cni     cond
 	cached  []node.Sandbox
 	at      int
 }
@@ -157,7 +156,7 @@ func (c *crio) ask(t *task, deadline time.Duration, do func(*task) error) error 
 		if daemon.dead {
 			return errClosed
 		}
-		c.ended.waiting = append(c.ended.waiting, &event{task: t, turn: t.turn})
+		c.ended.waiting = append(c.ended.waiting, &event{task: t, wakeUp: t.wakeUp})
 		if !t.awaitUntil(&done, until) && !finished {
 			return errDeadline
 		}

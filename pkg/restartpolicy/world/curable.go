@@ -67,7 +67,7 @@ var curable = map[string]*fault{
 	},
 	// C1, kubernetes#97364: a postStart hook that never returns.
 	"hook-hangs": {
-		prepare: func(sc *Scenario, r *stream) {
+		first: true, prepare: func(sc *Scenario, r *stream) {
 			onlyAlways(sc, r)
 			p := plainPod("hooked")
 			p.Main[0].PostStart = time.Second
@@ -114,7 +114,7 @@ var curable = map[string]*fault{
 	},
 	// The sandbox's own process and its monitor killed.
 	"infra-lost": {
-		prepare: func(sc *Scenario, r *stream) { onlyAlways(sc, r); sc.Pods[0].HostNetwork = false },
+		first: true, prepare: func(sc *Scenario, r *stream) { onlyAlways(sc, r); sc.Pods[0].HostNetwork = false },
 		inject: func(s *scene, e Event) {
 			p := s.pods[0]
 			if sb := s.sandboxOf(p); sb != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nodekeeper/nodekeeper/pkg/config"
 	"github.com/nodekeeper/nodekeeper/pkg/restartpolicy"
 )
 
@@ -45,6 +46,8 @@ func (r *result) cured(sc *Scenario) string {
 		case slices.Contains(f.want, a.Step.Kind):
 			helped = true
 			healed = healed || a.Result == restartpolicy.ResultHealed
+		case a.Step.State == restartpolicy.OutOfOrder && len(sc.Events) > 0:
+			// The clock was set back as well.
 		case a.Step.State == restartpolicy.Leftover, a.Step.State == restartpolicy.CreatedNotStarted:
 			// A kubelet or runtime that is ended between create and start leaves one.
 		case !slices.Contains(f.also, a.Step.Kind):
@@ -93,6 +96,36 @@ func (r *result) held() string {
 	}
 	sort.Strings(out)
 	return strings.Join(slices.Compact(out), "; ")
+}
+
+// withinBudget only asks what holds whatever happens.
+func withinBudget(d Decision, sc *Scenario) string { return sc.play(Policy(), d, options{}).wrong() }
+
+// nothingDone: there is no act at all.
+func nothingDone(d Decision, sc *Scenario) string {
+	for _, a := range sc.play(Policy(), d, options{}).acts {
+		return fmt.Sprintf("%s (%s) although it is not known whether anything may be done: %s", a.Step.Kind, a.Step.State, a.Result)
+	}
+	return ""
+}
+
+// notDone: what is not allowed is not done.
+func notDone(d Decision, sc *Scenario) string {
+	policy := Policy()
+	if sc.Ban == "disabled" {
+		for _, step := range []*config.Step{&policy.Steps.RestartKubelet, &policy.Steps.RestartRuntime, &policy.Steps.StopContainer,
+			&policy.Steps.StopSandbox, &policy.Steps.StopOldSandbox, &policy.Steps.RemoveContainer, &policy.Steps.ReplaceManifest} {
+			step.Enabled = false
+		}
+	}
+	for _, a := range sc.play(policy, d, options{}).happened() {
+		if sc.Ban == "elsewhere" && a.Step.Kind != restartpolicy.RestartKubelet || sc.Ban == "unitless" && a.Step.Kind != restartpolicy.RestartRuntime ||
+			sc.Ban == "opt-out" && a.Step.Key.Name == "" {
+			continue
+		}
+		return fmt.Sprintf("%s (%s) in spite of: %s", a.Step.Kind, a.Step.State, sc.Ban)
+	}
+	return ""
 }
 
 // mayCost are the steps that an incurable fault may cost within the budget.

@@ -35,6 +35,8 @@ type file struct {
 	path     string
 	pod      *Pod
 	modified time.Time
+	// changed is when its content last changed in place; 0 for not in this boot.
+	changed time.Duration
 	// broken is why nobody can parse it; empty if it is in order.
 	broken string
 	object *objectOf
@@ -53,7 +55,14 @@ func (d *disk) touch() {
 // write puts a manifest in its place, by rename.
 func (d *disk) write(p *Pod, modified time.Time) {
 	path := manifests + "/" + p.Name + ".yaml"
-	d.files[path] = &file{path: path, pod: p, modified: modified}
+	f := &file{path: path, pod: p, modified: modified}
+	if old := d.files[path]; old != nil {
+		f.changed = old.changed
+		if old.pod.content() != p.content() {
+			f.changed = d.w.sim.now
+		}
+	}
+	d.files[path] = f
 	d.touch()
 }
 

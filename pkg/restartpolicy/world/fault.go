@@ -24,6 +24,8 @@ type fault struct {
 	neverBlind bool
 	// shows is how long it takes to show at all.
 	shows time.Duration
+	// first is set where it happens to the first pod.
+	first bool
 	// forgives is set where the kubelet may get over it by itself.
 	forgives bool
 }
@@ -107,6 +109,9 @@ func crashLater(s *scene, e Event) {
 	})
 }
 
+// holdOver is when what is held off after a boot, with the longest grace, is over.
+const holdOver = 12 * time.Minute
+
 // Faulty is a scenario with one fault.
 func Faulty(seed uint64, name string) *Scenario {
 	r := newStream(seed, "faulty", 0)
@@ -116,7 +121,10 @@ func Faulty(seed uint64, name string) *Scenario {
 		f.prepare(sc, r)
 	}
 	sc.Fault = name
-	sc.FaultAt = Event{At: settled + r.between(time.Minute, 6*time.Minute).Round(time.Second/10), Kind: name, Pod: r.upTo(8), Container: r.upTo(6), N: r.upTo(100)}
+	sc.FaultAt = Event{At: holdOver + r.between(time.Minute, 6*time.Minute).Round(time.Second/10), Kind: name, Pod: r.upTo(8), Container: r.upTo(6), N: r.upTo(100)}
+	if f.first {
+		sc.FaultAt.Pod = 0
+	}
 	bound := 25 * time.Minute
 	if f.curable() {
 		bound = f.bound(sc)

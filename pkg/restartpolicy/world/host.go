@@ -54,6 +54,8 @@ type World struct {
 	admin   *process
 	epoch   time.Time     // wall clock at boot
 	offset  time.Duration // clock steps since
+	// stepped is when the wall clock was last set.
+	stepped time.Duration
 	// api tells whether the API server answers; labels whether it gives the node
 	// the label that pods with a selector want.
 	api    bool
@@ -74,6 +76,9 @@ type World struct {
 	graceful bool
 	paused   string
 	busy     []string
+	// elsewhere is a kubelet in another unit than the configured one, unitless a
+	// runtime without one.
+	elsewhere, unitless bool
 	// denied is CRI closed to us alone, tooLarge a list that we cannot take.
 	denied, tooLarge bool
 	bootID           string

@@ -64,6 +64,18 @@ func (sc *Scenario) play(policy config.Restart, d Decision, o options) *result {
 	a := w.newAgent(policy, d)
 	a.eager = sc.Eager
 	a.idle = o.idle
+	switch sc.Ban {
+	case "withheld":
+		a.ledger.Withheld = "the journal of acts is lost"
+	case "elsewhere":
+		w.elsewhere = true
+	case "unitless":
+		w.unitless = true
+	case "opt-out":
+		for _, p := range s.pods {
+			p.OptOut = true
+		}
+	}
 	for kind, n := range sc.Fails {
 		a.fails[kind] = n
 	}
@@ -92,7 +104,7 @@ func (sc *Scenario) play(policy config.Restart, d Decision, o options) *result {
 	}
 	for w.sim.now < sc.Span {
 		w.sim.run(min(sc.Span, w.sim.now+time.Minute))
-		if !sc.Eager && res.well > 0 && w.sim.now > res.well+5*time.Minute && !sc.eventful(w.sim.now) && a.settled() {
+		if !sc.Eager && res.well > 0 && !faults[sc.Fault].forgives && w.sim.now > res.well+5*time.Minute && !sc.eventful(w.sim.now) && a.settled() {
 			break
 		}
 	}

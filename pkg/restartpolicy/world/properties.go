@@ -44,22 +44,27 @@ type Property struct {
 	Holds func(Decision, *Scenario) string
 	// Altered is the scenario that it is compared with, where there is one.
 	Altered func(Decision, *Scenario) *Scenario
+	// Share is how many times fewer timelines it gets, for those that cost more.
+	Share uint64
 }
 
 // Properties are all of them.
 func Properties() []Property {
 	return []Property{
-		{"quiet", Quiet, quiet, nil},
-		{"cured", drawFault((*fault).curable), cured, nil},
-		{"cured-amid-others", drawAmid, curedAmid, nil},
-		{"reported", drawFault(func(f *fault) bool { return !f.curable() }), reported, nil},
-		{"unknown-never-adds", drawMasked, unknownNeverAdds, nil},
-		{"unknown-is-quiet", drawMaskedQuiet, quiet, nil},
-		{"unrelated-never-changes", drawAny, unrelatedNeverChanges, nil},
-		{"renamed-host-changes-nothing", drawAny, renamedChangesNothing, nil},
-		{"suspended-node-only-shifts", drawLate, suspendOnlyShifts, suspended},
-		{"slower-node-acts-later", drawFault((*fault).curable), slowerIsLater, nil},
-		{"lost-history-never-adds", drawAny, lostHistoryNeverAdds, nil},
+		{Name: "quiet", Draw: Quiet, Holds: quiet},
+		{Name: "cured", Draw: drawFault((*fault).curable), Holds: cured},
+		{Name: "cured-amid-others", Draw: drawAmid, Holds: curedAmid},
+		{Name: "reported", Draw: drawFault(func(f *fault) bool { return !f.curable() }), Holds: reported, Share: 2},
+		{Name: "within-budget-all-day", Draw: drawDay, Holds: withinBudget, Share: 20},
+		{Name: "forbidden-is-not-done", Draw: drawBanned, Holds: notDone},
+		{Name: "unknown-forbids", Draw: drawForbidding, Holds: nothingDone, Share: 2},
+		{Name: "unknown-never-adds", Draw: drawMasked, Holds: unknownNeverAdds, Share: 4},
+		{Name: "unknown-is-quiet", Draw: drawMaskedQuiet, Holds: quiet},
+		{Name: "unrelated-never-changes", Draw: drawAny, Holds: unrelatedNeverChanges, Share: 4},
+		{Name: "renamed-host-changes-nothing", Draw: drawAny, Holds: renamedChangesNothing, Share: 4},
+		{Name: "suspended-node-only-shifts", Draw: drawFault((*fault).curable), Holds: suspendOnlyShifts, Altered: suspended, Share: 2},
+		{Name: "slower-node-acts-later", Draw: drawFault((*fault).curable), Holds: slowerIsLater, Share: 2},
+		{Name: "lost-history-never-adds", Draw: drawAny, Holds: lostHistoryNeverAdds, Share: 4},
 	}
 }
 
@@ -79,7 +84,7 @@ func drawFault(of func(*fault) bool) func(uint64) *Scenario {
 // companions are happenings to other pods, or to the node, that may put off a
 // cure, and nothing more.
 var companions = []string{"crash", "crash-loop", "comment", "pull", "liveness", "rollout", "out-and-in", "crictl-stop", "crictl-rm", "crictl-stopp",
-	"foreign-container", "killed-in-a-start", "agent-restart", "busy", "slow-start", "cri-slow", "systemd-silent", "registry-away", "remove", "refused", "broken"}
+	"foreign-container", "killed-in-a-start", "agent-restart", "busy", "paused", "shutdown-announced", "stop-kubelet", "stop-runtime", "clock-step", "cri-denied", "opt-out", "slow-start", "cri-slow", "systemd-silent", "registry-away", "remove", "refused", "broken"}
 
 // drawAmid is a curable fault while other things happen to other pods.
 func drawAmid(seed uint64) *Scenario {
@@ -90,13 +95,13 @@ func drawAmid(seed uint64) *Scenario {
 		e.At = (sc.FaultAt.At + r.between(-2*time.Minute, 6*time.Minute)).Round(time.Second / 10)
 		e.For = min(e.For, 5*time.Minute)
 		if len(sc.Pods) == 1 || e.Pod%len(sc.Pods) == sc.FaultAt.Pod%len(sc.Pods) || e.Pod%len(sc.Pods) == 0 {
-			e.Kind = oneOf(r, "foreign-container", "agent-restart", "busy", "systemd-silent", "refused")
+			e.Kind = oneOf(r, "foreign-container", "agent-restart", "busy", "systemd-silent", "refused", "stop-kubelet", "stop-runtime", "paused", "clock-step")
 		}
-		if e.Kind == "refused" && sc.Fault == "rejected" {
-			e.Kind = "busy" // it would count against the room that there is
+		if sc.Fault == "rejected" && (e.Kind == "refused" || e.Kind == "opt-out" || e.Kind == "remove") {
+			e.Kind = "busy" // they would change the room that there is, or who wants it
 		}
 		if e.Kind == "agent-restart" {
-			e.N |= 1 // its history is kept
+			e.N, e.For = e.N|1, min(e.For, 20*time.Second) // its history is kept
 		}
 		sc.Events = append(sc.Events, e)
 		sc.Span += e.For
@@ -118,11 +123,37 @@ func amid(sc *Scenario) time.Duration {
 	return late
 }
 
-// drawLate lets the fault come when what counts from the boot is over.
-func drawLate(seed uint64) *Scenario {
+// drawDay is a node on which nothing helps, for more than a day.
+func drawDay(seed uint64) *Scenario {
+	r := newStream(seed, "day", 0)
+	sc := Faulty(seed, oneOf(r, "every-act-fails", "every-act-fails", "kubelet-crash-loops", "no-room", "kubelet-in-state-d"))
+	sc.Interval, sc.Span, sc.Eager = 20*time.Second, 26*time.Hour, true
+	for n := r.upTo(6); n > 0; n-- {
+		e := sc.event(r, oneOf(r, "reboot", "agent-restart", "restart-kubelet", "crash"))
+		e.At, e.For = settled+r.between(0, 24*time.Hour), min(e.For, time.Minute)
+		e.N |= 1
+		sc.Events = append(sc.Events, e)
+	}
+	sc.sort()
+	return sc
+}
+
+// drawBanned is a curable fault on a node where its cure is not allowed.
+func drawBanned(seed uint64) *Scenario {
 	sc := drawFault((*fault).curable)(seed)
-	sc.FaultAt.At += 12 * time.Minute
-	sc.Span += 12 * time.Minute
+	sc.Ban = oneOf(newStream(seed, "ban", 0), "withheld", "disabled", "elsewhere", "unitless", "opt-out")
+	return sc
+}
+
+// drawForbidding is a curable fault while something is unknown without which
+// nothing may be done at all.
+func drawForbidding(seed uint64) *Scenario {
+	sc := drawFault((*fault).curable)(seed)
+	m := Mask{Source: oneOf(newStream(seed, "forbid", 0), "node-name", "host", "systemd", "kubelet-unit", "runtime-unit")}
+	if m.Source == "node-name" && (sc.Fault == "kubelet-given-up" || sc.Fault == "kubelet-lost-to-dependency") {
+		m.Source = "host" // nobody is there who could have a name
+	}
+	sc.Masks = []Mask{m}
 	return sc
 }
 
@@ -210,7 +241,7 @@ func (p Property) each(d Decision, from, n uint64, fail func(seed uint64, why st
 	workers := uint64(runtime.GOMAXPROCS(0))
 	for w := range workers {
 		all.Go(func() {
-			for seed := from + w; seed < from+n && !enough.Load(); seed += workers {
+			for seed := from + w; seed < from+max(1, n/max(1, p.Share)) && !enough.Load(); seed += workers {
 				why := p.Holds(d, p.Draw(seed))
 				if why == "" {
 					continue

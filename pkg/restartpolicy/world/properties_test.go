@@ -17,7 +17,7 @@ func timelines() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("NODEKEEPER_TIMELINES"), 10, 64); err == nil {
 		return n
 	}
-	return 2000
+	return many
 }
 
 // first is the first seed: NODEKEEPER_SEED, to see one of them again.

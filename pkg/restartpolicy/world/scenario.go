@@ -27,6 +27,8 @@ type Scenario struct {
 	// Fault is one of faults, at FaultAt; empty for none.
 	Fault   string
 	FaultAt Event
+	// Ban is something that is set so that certain steps must not be taken.
+	Ban string
 	// Fails lets that many acts of a kind fail.
 	Fails map[restartpolicy.StepKind]int
 	// Masks make sources unknown.

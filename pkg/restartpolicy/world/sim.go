@@ -22,8 +22,8 @@ type event struct {
 	seq uint64
 	do  func()
 	// task is resumed instead of do, if it still waits for this very wake-up.
-	task *task
-	turn uint64
+	task   *task
+	wakeUp uint64
 }
 
 type events []*event
@@ -56,7 +56,7 @@ func (s *sim) run(end time.Duration) {
 		e := heap.Pop(&s.queue).(*event)
 		s.now = max(s.now, e.at)
 		if e.task != nil {
-			e.task.wake(e.turn)
+			e.task.wake(e.wakeUp)
 		} else {
 			e.do()
 		}
@@ -115,9 +115,9 @@ type task struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	// turn is the wake-up that it waits for; others are stale.
-	turn  uint64
-	ended bool
+	// wakeUp is the wake-up that it waits for; others are stale.
+	wakeUp uint64
+	ended  bool
 }
 
 // cut is how the body of a task ends whose process is killed.
@@ -137,19 +137,19 @@ func (p *process) start(body func(*task)) *task {
 		body(t)
 	})
 	p.tasks = append(p.tasks, t)
-	p.sim.push(&event{at: p.sim.now, task: t, turn: t.turn})
+	p.sim.push(&event{at: p.sim.now, task: t, wakeUp: t.wakeUp})
 	return t
 }
 
-func (t *task) wake(turn uint64) {
+func (t *task) wake(wakeUp uint64) {
 	switch {
-	case t.ended || turn != t.turn:
+	case t.ended || wakeUp != t.wakeUp:
 		return
 	case t.owner.stopped:
-		t.owner.late = append(t.owner.late, &event{task: t, turn: turn})
+		t.owner.late = append(t.owner.late, &event{task: t, wakeUp: wakeUp})
 		return
 	}
-	t.turn++
+	t.wakeUp++
 	if _, more := t.next(); !more {
 		t.end()
 	}
@@ -180,7 +180,7 @@ func (t *task) wait() {
 
 // sleep waits for d.
 func (t *task) sleep(d time.Duration) {
-	t.sim.push(&event{at: t.sim.now + max(0, d), task: t, turn: t.turn})
+	t.sim.push(&event{at: t.sim.now + max(0, d), task: t, wakeUp: t.wakeUp})
 	t.wait()
 }
 
@@ -191,7 +191,7 @@ func (c *cond) broadcast(s *sim) {
 	waiting := c.waiting
 	c.waiting = nil
 	for _, e := range waiting {
-		if !e.task.ended && e.turn == e.task.turn {
+		if !e.task.ended && e.wakeUp == e.task.wakeUp {
 			e.at = s.now
 			s.push(e)
 		}
@@ -200,7 +200,7 @@ func (c *cond) broadcast(s *sim) {
 
 // await waits for the next broadcast.
 func (t *task) await(c *cond) {
-	c.waiting = append(c.waiting, &event{task: t, turn: t.turn})
+	c.waiting = append(c.waiting, &event{task: t, wakeUp: t.wakeUp})
 	t.wait()
 }
 
@@ -210,8 +210,8 @@ func (t *task) awaitUntil(c *cond, until time.Duration) bool {
 	if t.sim.now >= until {
 		return false
 	}
-	c.waiting = append(c.waiting, &event{task: t, turn: t.turn})
-	t.sim.push(&event{at: until, task: t, turn: t.turn})
+	c.waiting = append(c.waiting, &event{task: t, wakeUp: t.wakeUp})
+	t.sim.push(&event{at: until, task: t, wakeUp: t.wakeUp})
 	t.wait()
 	return t.sim.now < until
 }

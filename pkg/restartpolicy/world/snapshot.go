@@ -4,12 +4,9 @@ package world
 
 import (
 	"errors"
-	"fmt"
 	"sort"
 	"syscall"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
@@ -97,7 +94,9 @@ func (o *observer) runtime(r *node.Runtime) {
 	w := o.w
 	c := w.crio
 	r.Unit, r.Name, r.Version = c.unit.snapshot(), "cri-o", "1.34.0"
-	r.MonitorsInUnit = w.Monitors
+	if r.MonitorsInUnit = w.Monitors; w.unitless {
+		r.Unit = node.Unit{Name: r.Unit.Name, LoadState: "not-found", ActiveState: "inactive", SubState: "dead"}
+	}
 	for _, k := range c.calls {
 		r.Calls = append(r.Calls, node.RuntimeCall{PID: k.pid, Verb: k.verb, ContainerID: k.id, Age: w.sim.now - k.since})
 	}
@@ -116,7 +115,7 @@ func (o *observer) runtime(r *node.Runtime) {
 		r.Err = syscall.EACCES
 	case w.tooLarge:
 		r.Err = errTooLarge
-	case c.slow > lookTimeout:
+	case c.slow > observeTimeout:
 		r.Err = errDeadline
 	}
 	o.silentFrom = 0
@@ -161,15 +160,15 @@ func (o *observer) missing() map[string]node.Answer {
 	return images
 }
 
-// lookTimeout is what the agent allows one look.
-const lookTimeout = 10 * time.Second
+// observeTimeout is what the agent allows one look.
+const observeTimeout = 10 * time.Second
 
 // lateness is how long a look waits for CRI.
 func (c *crio) lateness() time.Duration {
 	if !c.down && c.process.stopped {
-		return lookTimeout
+		return observeTimeout
 	}
-	return min(c.slow, lookTimeout)
+	return min(c.slow, observeTimeout)
 }
 
 // list is what CRI tells of all sandboxes.
@@ -240,11 +239,16 @@ func (o *observer) kubelet(s *node.Kubelet) {
 	k := w.kubelet
 	s.Unit = k.unit.snapshot()
 	s.View.Source = node.ViewNone
+	if k.unit.pid == 0 && w.elsewhere {
+		// The configured unit was never there, and nothing leads to the other.
+		s.Unit = node.Unit{Name: k.unit.name, LoadState: "not-found", ActiveState: "inactive", SubState: "dead"}
+	}
 	if k.unit.pid == 0 {
 		s.Process.Err = errors.New("no kubelet runs")
 		s.HealthErr, s.View.Err = errRefused, errRefused
 		return
 	}
+	s.Elsewhere = w.elsewhere
 	s.Process = node.KubeletProcess{PID: k.unit.pid, Started: w.boot(k.unit.started), State: k.unit.state(), Program: "/usr/bin/kubelet", Unit: "kubelet.service"}
 	if s.Process.State != "S" {
 		s.HealthErr, s.View.Err = errDeadline, errDeadline
@@ -337,31 +341,4 @@ func (o *observer) journal(s *node.Told) {
 	t.Last = o.w.boot(t.Last)
 	o.told, o.toldAt, o.toldTick = t, k.told.version, tick
 	*s = t
-}
-
-// String is one line about a view, for a timeline.
-func viewText(v node.View) string {
-	if !v.Known() {
-		return "no view"
-	}
-	text := string(v.Source) + ":"
-	for _, p := range v.Pods {
-		text += fmt.Sprintf(" %s %s", p.Name.Name, p.Phase)
-		for _, s := range p.Statuses {
-			text += " " + s.Name + "=" + statusText(s.State)
-		}
-	}
-	return text
-}
-
-func statusText(s corev1.ContainerState) string {
-	switch {
-	case s.Running != nil:
-		return "running"
-	case s.Terminated != nil:
-		return fmt.Sprintf("exit(%d)", s.Terminated.ExitCode)
-	case s.Waiting != nil:
-		return "waiting/" + s.Waiting.Reason
-	}
-	return "?"
 }

@@ -55,10 +55,11 @@ func (u *unit) stopTimeout() time.Duration {
 	return 90 * time.Second
 }
 
-func (u *unit) up() bool { return u.pid > 0 }
-
 // begin starts the program.
 func (u *unit) begin() {
+	if u.pid > 0 {
+		return
+	}
 	u.timer++
 	u.w.crio.pids++
 	u.pid = 2000 + u.w.crio.pids
@@ -179,7 +180,7 @@ func (u *unit) restart(t *task) {
 	}
 }
 
-// look is what systemd says of the unit.
+// snapshot is what systemd says of the unit.
 func (u *unit) snapshot() node.Unit {
 	if u.w.systemdSilent {
 		return node.Unit{Name: u.name, Err: errDeadline}
