@@ -207,7 +207,8 @@ func (o *Observer) second(ctx context.Context, s *Snapshot) {
 func (k Kubelet) answers() bool { return k.Healthy || k.View.Known() || k.View.Answered }
 
 // missing are the images of the containers of manifests that should run and do
-// not, each once. An init container that ends counts where its pod lacks another.
+// not, each once, and those that the ones which are down were made from. An init
+// container that ends counts where its pod lacks another.
 func (s *Snapshot) missing() []string {
 	var images []string
 	for _, m := range s.Intent.Pods {
@@ -220,6 +221,9 @@ func (s *Snapshot) missing() []string {
 				images = append(images, c.Image)
 			}
 		}
+		if len(images) > before {
+			images = append(images, s.imagesDown(m.Name)...)
+		}
 		for _, c := range m.Pod.Spec.InitContainers {
 			sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 			if (sidecar || len(images) > before) && !s.runs(m, c.Name) {
@@ -229,6 +233,20 @@ func (s *Snapshot) missing() []string {
 	}
 	slices.Sort(images)
 	return slices.Compact(images)
+}
+
+// imagesDown are those of the pod's records that are down, of its ready sandboxes.
+func (s *Snapshot) imagesDown(pod PodName) []string {
+	var images []string
+	for _, sandbox := range s.Runtime.Of(pod) {
+		for i := range sandbox.Containers {
+			c := &sandbox.Containers[i]
+			if newest, _ := sandbox.Newest(c.Name); sandbox.Ready && newest.ID == c.ID && c.State != ContainerRunning && c.Image != "" {
+				images = append(images, c.Image)
+			}
+		}
+	}
+	return images
 }
 
 // runs tells that a container runs, or has ended and its manifest says that it

@@ -20,6 +20,8 @@ type Runtime struct {
 	// Images tells of images of manifests, by the name in the manifest, whether
 	// the runtime has them. Only those of containers that do not run are asked.
 	Images map[string]Answer
+	// Socket is the path that CRI is asked at.
+	Socket string
 	// Name and Version are CRI's own, for example "cri-o" and "1.34.0".
 	Name, Version string
 	// Unit is the state of the runtime's service.
@@ -116,6 +118,9 @@ type Container struct {
 	// StatusUnknown is set for an exited container whose status the runtime did
 	// not tell: ExitCode, Reason and FinishedAt then mean nothing.
 	StatusUnknown bool
+	// Image is what it was made from, in the runtime's words: with CRI-O and a
+	// kubelet the image's ID. Empty where the runtime does not tell.
+	Image string
 	// LogPath is the log file on the node.
 	LogPath string
 	// Grace is how long the kubelet lets the container end: the larger of the

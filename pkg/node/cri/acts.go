@@ -57,17 +57,3 @@ func (c *Client) StopPodSandbox(ctx context.Context, id string) error {
 	}
 	return nil
 }
-
-// RemovePodSandbox deletes a sandbox with the records of all its containers;
-// what still runs is killed. Removing what is not there is no error.
-func (c *Client) RemovePodSandbox(ctx context.Context, id string) error {
-	api, err := c.service(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = api.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: id})
-	if err != nil && !NotFound(err) {
-		return c.explain("remove sandbox "+id, err)
-	}
-	return nil
-}

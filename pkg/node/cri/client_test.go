@@ -193,7 +193,6 @@ func TestActs(t *testing.T) {
 		func() error { return c.StopContainer(within(t, 30*time.Second), "c", 1500*time.Millisecond) },
 		func() error { return c.RemoveContainer(within(t, 30*time.Second), "c") },
 		func() error { return c.StopPodSandbox(within(t, 20*time.Second), "s") },
-		func() error { return c.RemovePodSandbox(within(t, 30*time.Second), "s") },
 	} {
 		if err := act(); err != nil {
 			t.Fatal(err)
@@ -203,7 +202,7 @@ func TestActs(t *testing.T) {
 	for _, act := range runtime.Acts() {
 		methods = append(methods, act.Method+" "+act.ID)
 	}
-	want := []string{"StopContainer c", "RemoveContainer c", "StopPodSandbox s", "RemovePodSandbox s"}
+	want := []string{"StopContainer c", "RemoveContainer c", "StopPodSandbox s"}
 	if !slices.Equal(methods, want) {
 		t.Errorf("acts %v, want %v", methods, want)
 	}
@@ -218,12 +217,12 @@ func TestActs(t *testing.T) {
 
 func TestActsOnWhatIsNotThere(t *testing.T) {
 	runtime := critest.Start(t)
-	for _, method := range []string{"StopContainer", "RemoveContainer", "StopPodSandbox", "RemovePodSandbox"} {
+	for _, method := range []string{"StopContainer", "RemoveContainer", "StopPodSandbox"} {
 		runtime.Fail(method, "x", status.Error(codes.NotFound, "no such record"))
 	}
 	c := newClient(t, runtime.Socket())
 	ctx := within(t, 10*time.Second)
-	err := errors.Join(c.StopContainer(ctx, "x", 0), c.RemoveContainer(ctx, "x"), c.StopPodSandbox(ctx, "x"), c.RemovePodSandbox(ctx, "x"))
+	err := errors.Join(c.StopContainer(ctx, "x", 0), c.RemoveContainer(ctx, "x"), c.StopPodSandbox(ctx, "x"))
 	if err != nil {
 		t.Error(err)
 	}

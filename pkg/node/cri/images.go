@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +30,8 @@ type image struct {
 	at     time.Duration
 }
 
-// Images tells which of the images, by their names in a manifest, the runtime
-// has. What could not be asked, or not within the bounds of one look, is
+// Images tells which of the images, by their names in a manifest or their IDs, the
+// runtime has. What could not be asked, or not within the bounds of one look, is
 // Unknown. It must not be called beside Runtime.
 func (r *Reader) Images(ctx context.Context, names []string) map[string]node.Answer {
 	ctx, cancel := context.WithTimeout(ctx, imageTimeout)
@@ -85,9 +86,12 @@ func (c *Client) HasImage(ctx context.Context, name string) (bool, error) {
 	return answer.GetImage() != nil, nil
 }
 
+// imageID is how a record names what it was made from.
+var imageID = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 // withTag adds the default tag. A colon before the last slash is a port.
 func withTag(name string) string {
-	if strings.Contains(name, "@") || strings.Contains(name[strings.LastIndex(name, "/")+1:], ":") {
+	if imageID.MatchString(name) || strings.Contains(name, "@") || strings.Contains(name[strings.LastIndex(name, "/")+1:], ":") {
 		return name
 	}
 	return name + ":latest"

@@ -83,7 +83,7 @@ func NewReader(client *Client, o Options) *Reader {
 // not be had keeps its state from the list, with zero times; one that is
 // running then has an unknown process.
 func (r *Reader) Runtime(ctx context.Context) node.Runtime {
-	runtime := node.Runtime{Name: r.name, Version: r.version}
+	runtime := node.Runtime{Socket: r.client.Socket(), Name: r.name, Version: r.version}
 	if scan, err := r.scanner.Scan(); err != nil {
 		r.log.Debug("processes could not be listed", "error", err)
 	} else {

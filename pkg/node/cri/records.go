@@ -85,6 +85,7 @@ func container(c *runtimeapi.Container) node.Container {
 		Name:      cmp.Or(c.GetLabels()[labelContainer], c.GetMetadata().GetName()),
 		Attempt:   attempt(c),
 		State:     containerState(c.GetState()),
+		Image:     c.GetImage().GetImage(),
 		CreatedAt: wallTime(c.GetCreatedAt()),
 		Grace:     max(seconds(c.GetAnnotations()[annotationGrace]), seconds(c.GetAnnotations()[annotationDeletion])),
 	}

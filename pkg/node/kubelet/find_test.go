@@ -47,7 +47,7 @@ func TestTheKubeletIsFound(t *testing.T) {
 		"in a service that has another control group": {[]program{proc(10, 1, "/kube.slice", "/usr/bin/kubelet")}, 10, 10, "kubelet.service", ""},
 		"in another service":                          {[]program{proc(10, 5, "/system.slice/rke2-server.service", "kubelet --config-dir=/d").with(func(p *program) { p.file = "/var/lib/rancher/rke2/data/v1/bin/kubelet" })}, 0, 10, "rke2-server.service", ""},
 		"below another's control group":               {[]program{proc(10, 5, "/system.slice/k0sworker.service/kubelet", "/var/lib/k0s/bin/kubelet --root-dir=/r")}, 0, 10, "k0sworker.service", ""},
-		"in a session":                                {[]program{proc(10, 5, "/user.slice/user-0.slice/session-3.scope", "/root/kubelet")}, 0, 10, "", ""},
+		"in a session":                                {[]program{proc(10, 5, "/user.slice/user-0.slice/session-3.scope", "/opt/own/kubelet")}, 0, 10, "", ""},
 		"within MicroShift":                           {[]program{proc(10, 1, "/system.slice/microshift.service", "microshift run"), proc(11, 10, "/system.slice/microshift-etcd.scope", "microshift-etcd run")}, 0, 10, "microshift.service", ""},
 		"within k3s": {[]program{proc(10, 1, "/system.slice/k3s.service", "x").with(func(p *program) {
 			p.Argv, p.file, p.Comm = []string{"/usr/local/bin/k3s server"}, "/var/lib/rancher/k3s/data/abc/bin/k3s", "k3s-server"
@@ -63,13 +63,13 @@ func TestTheKubeletIsFound(t *testing.T) {
 		"and not its own copy before exec":   {[]program{proc(10, 1, "/a.service", "/usr/bin/kubelet"), proc(20, 10, "/a.service", "/usr/bin/kubelet")}, 0, 10, "a.service", ""},
 		"and not one that has ended":         {[]program{proc(10, 1, "/a.service", "/usr/bin/kubelet"), proc(20, 1, inUnit, "/usr/bin/kubelet").with(func(p *program) { p.State = "Z" })}, 0, 10, "a.service", ""},
 		"and not a program about kubelets":   {[]program{proc(10, 1, "/a.service", "/usr/bin/kubelet"), proc(20, 1, "/b.service", "/usr/bin/kubelet-exporter --kubelet"), proc(21, 1, "/b.service", "vi kubelet"), proc(22, 1, "/b.service", "microshift version")}, 0, 10, "a.service", ""},
-		"in its service beside another":      {[]program{proc(10, 1, inUnit, "/usr/bin/kubelet"), proc(20, 1, "/b.service", "/root/kubelet")}, 0, 10, "kubelet.service", ""},
-		"as the main one of its service":     {[]program{proc(10, 1, inUnit, "/usr/bin/kubelet"), proc(20, 1, inUnit, "/root/kubelet")}, 20, 20, "kubelet.service", ""},
+		"in its service beside another":      {[]program{proc(10, 1, inUnit, "/usr/bin/kubelet"), proc(20, 1, "/b.service", "/opt/own/kubelet")}, 0, 10, "kubelet.service", ""},
+		"as the main one of its service":     {[]program{proc(10, 1, inUnit, "/usr/bin/kubelet"), proc(20, 1, inUnit, "/opt/own/kubelet")}, 20, 20, "kubelet.service", ""},
 
 		"none":                   {nil, 0, 0, "", "no kubelet runs"},
 		"none outside of a pod":  {[]program{proc(20, 19, inPod, "/usr/bin/kubelet")}, 0, 0, "", "no kubelet runs"},
-		"two outside":            {[]program{proc(10, 1, "/a.service", "/usr/bin/kubelet"), proc(20, 1, "/user.slice/session-1.scope", "/root/kubelet")}, 0, 0, "", "(10 in a.service, 20 in no service): set kubelet.unit"},
-		"two in the service":     {[]program{proc(10, 1, inUnit, "/usr/bin/kubelet"), proc(20, 1, inUnit, "/root/kubelet")}, 0, 0, "", "2 processes"},
+		"two outside":            {[]program{proc(10, 1, "/a.service", "/usr/bin/kubelet"), proc(20, 1, "/user.slice/session-1.scope", "/opt/own/kubelet")}, 0, 0, "", "(10 in a.service, 20 in no service): set kubelet.unit"},
+		"two in the service":     {[]program{proc(10, 1, inUnit, "/usr/bin/kubelet"), proc(20, 1, inUnit, "/opt/own/kubelet")}, 0, 0, "", "2 processes"},
 		"one that shows nothing": {[]program{proc(10, 1, inUnit, "/usr/bin/kubelet").with(func(p *program) { p.user = -1 })}, 0, 0, "", "no kubelet runs"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestTheKubeletStaysTheSameWhileItRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.run(proc(20, 1, "/user.slice/session-1.scope", "/root/kubelet"))
+	h.run(proc(20, 1, "/user.slice/session-1.scope", "/opt/own/kubelet"))
 	if got, err := find(h.Host.Host, unit, first); err != nil || !got.same(first) {
 		t.Errorf("a second one: %+v, error %v", got, err)
 	}
