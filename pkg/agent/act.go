@@ -49,11 +49,11 @@ func (a *Agent) act(ctx context.Context, step restartpolicy.Step, ledger restart
 }
 
 // do lets the remedy act, which asks the policy again before it does: with the
-// ledger of when the step was planned, in which it is not yet entered. Not so where the agent was told to stop while the act was
-// announced.
+// ledger of when the step was planned, in which it is not yet entered. Not so
+// where the agent was told to stop while the act was announced.
 func (a *Agent) do(ctx context.Context, step restartpolicy.Step, ledger restartpolicy.Ledger) remedy.Outcome {
 	if ctx.Err() != nil {
-		return remedy.Outcome{Result: restartpolicy.ResultRefused, Detail: "the agent was told to stop"}
+		return remedy.Outcome{Result: restartpolicy.ResultRefused, Detail: restartpolicy.AgentStopping.String()}
 	}
 	outcome := a.Remedy.Do(ctx, step, func(s *node.Snapshot) []restartpolicy.Inhibitor {
 		return restartpolicy.Confirm(a.policy, s, a.history, ledger, step)

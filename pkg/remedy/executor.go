@@ -126,7 +126,7 @@ func (e *Executor) do(ctx context.Context, step restartpolicy.Step, confirm Conf
 // against is why a step must not be taken, by a look, or "".
 func against(ctx context.Context, s *node.Snapshot, confirm Confirm) string {
 	if ctx.Err() != nil {
-		return "the agent is stopping"
+		return restartpolicy.AgentStopping.String()
 	}
 	var lines []string
 	for _, i := range confirm(s) {

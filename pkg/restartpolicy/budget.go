@@ -16,8 +16,10 @@ const (
 
 // tries are the acts that were meant for a verdict's fault, oldest first: its
 // own, and those for the whole node since it began. A refused one is a try as
-// well: what is refused is not passed over for something harder. Acts older than
-// the breaker's reset do not count, refused ones no longer than the longest gap.
+// well: what is refused is not passed over for something harder. One that an
+// inhibitor refused is none: what holds a step back passes, and it is taken then.
+// Acts older than the breaker's reset do not count, refused ones no
+// longer than the longest gap.
 func (a *asked) tries() []Act {
 	if a.verdict.State == Rejected {
 		return a.retries()
@@ -28,7 +30,7 @@ func (a *asked) tries() []Act {
 		if age > a.policy.BreakerReset.Duration || act.Result == ResultRefused && age > StepOf(a.policy.Steps, act.Kind).GapMax.Duration {
 			continue
 		}
-		if act.BootID != a.snap.Host.BootID {
+		if act.BootID != a.snap.Host.BootID || act.inhibited() {
 			continue
 		}
 		own := act.Key == a.verdict.Key && act.State == a.verdict.State && sameTarget(act.State, act.Target, a.verdict.Target)
@@ -115,6 +117,10 @@ func (a *asked) settling() string {
 	return ""
 }
 
+// refusedGap is the least time after an act that an inhibitor refused at the last
+// moment: each has saved its evidence.
+const refusedGap = time.Minute
+
 // gap is the least time between two such steps for one pod, doubled with each.
 func (a *asked) gap() string {
 	if a.verdict.State == Rejected {
@@ -126,6 +132,12 @@ func (a *asked) gap() string {
 	for i := len(a.ledger.Acts) - 1; i >= 0; i-- {
 		act := &a.ledger.Acts[i]
 		if act.Kind != a.kind || act.Key.PodName != a.verdict.PodName || act.Key.Name == "" && act.Key != a.verdict.Key {
+			continue
+		}
+		if act.inhibited() {
+			if left := refusedGap - act.age(a.snap.Host.BootID, a.snap.Taken); left > 0 {
+				return "another " + span(left) + ": the last was refused (" + act.Detail + ")"
+			}
 			continue
 		}
 		if last == nil {

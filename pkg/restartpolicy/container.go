@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -55,7 +56,17 @@ func (p *pod) container(c *corev1.Container, always bool, phase initPhase) findi
 		return p.find(c, IntendedDown, "the pod has ended")
 	}
 	if !ok {
+		if last, seen := p.newest(c.Name); seen && last.State == node.ContainerExited && !always {
+			if f, wanted := p.wantedDown(c, last); wanted {
+				return f
+			}
+		}
 		return p.withoutRecord(c, phase)
+	}
+	if rec.State == node.ContainerExited && !always {
+		if f, wanted := p.wantedDown(c, rec); wanted {
+			return f
+		}
 	}
 	if stale, ok := p.outOfOrder(c.Name, rec); ok {
 		return p.outOfOrderFinding(c, rec, stale)
@@ -64,17 +75,23 @@ func (p *pod) container(c *corev1.Container, always bool, phase initPhase) findi
 	case node.ContainerRunning:
 		return p.running(c, rec)
 	case node.ContainerExited:
-		if rec.StatusUnknown && !always && p.codeMatters(c) {
-			return p.find(c, Unknown, "exited, and the runtime does not tell with which code")
-		}
-		if !always && AfterExit(&p.manifest.Pod.Spec, c, rec.ExitCode, p.gates) == RestartNo {
-			return p.find(c, IntendedDown, fmt.Sprintf("exit code %d: its restart policy wants it down", rec.ExitCode))
-		}
 		return p.exited(c, rec)
 	case node.ContainerCreated:
 		return p.created(c, rec)
 	}
 	return p.find(c, Unknown, "the runtime does not know what became of it: it may run")
+}
+
+// wantedDown tells a container that has exited and that its restart policy wants
+// down, or may want.
+func (p *pod) wantedDown(c *corev1.Container, rec node.Container) (finding, bool) {
+	if rec.StatusUnknown && p.codeMatters(c) {
+		return p.find(c, Unknown, "exited, and the runtime does not tell with which code"), true
+	}
+	if AfterExit(&p.manifest.Pod.Spec, c, rec.ExitCode, p.gates) == RestartNo {
+		return p.find(c, IntendedDown, fmt.Sprintf("exit code %d: its restart policy wants it down", rec.ExitCode)), true
+	}
+	return finding{}, false
 }
 
 // created judges a newest record that was created and not started.
@@ -267,7 +284,7 @@ func (p *pod) told(container string, down time.Duration) (reason, message string
 		p.now()-said.At > blindSilence {
 		return "", "", false
 	}
-	return orElse(said.Reason, "Error"), said.Message, true
+	return cmp.Or(said.Reason, "Error"), said.Message, true
 }
 
 // siblingsGrace is how long the pod's worker may be busy with the end of a
@@ -310,7 +327,7 @@ func (p *pod) reason(container string) (reason, message string, ok bool) {
 		return "", "", false
 	}
 	if said, heard := p.snap.Kubelet.Told.Pods[p.manifest.Name]; heard && p.now()-said.At < blindSilence && (said.Container == "" || said.Container == container) {
-		return orElse(said.Reason, "Error"), said.Message, true
+		return cmp.Or(said.Reason, "Error"), said.Message, true
 	}
 	return "", "", false
 }

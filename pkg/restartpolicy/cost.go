@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,37 +11,56 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
-// costOf names the static pods that run and that a restart of the kubelet may
-// end, and why, but for the pod at fault: a kubelet that starts admits all pods
-// anew (kubelet pkg/kubelet/lifecycle/predicate.go Admit, v1.30 to v1.37).
-func costOf(s *node.Snapshot, fault node.PodName) []string {
-	var out []string
+// loss is what a restart of the kubelet may end: a kubelet that starts admits all
+// pods anew (kubelet pkg/kubelet/lifecycle/predicate.go Admit, v1.30 to v1.37).
+type loss struct {
+	// pod is the one that may end; empty where it is one of several.
+	pod  node.PodName
+	text string
+}
+
+// lossesOf are those among the static pods that run.
+func lossesOf(s *node.Snapshot) []loss {
+	var out []loss
 	running := runningStatic(s)
-	limit := s.Settings.MaxPods
-	if limit == 0 {
-		limit = 110
+	limit := cmp.Or(s.Settings.MaxPods, 110)
+	accepted := 0
+	type claimed struct {
+		name  node.PodName
+		ports []hostPort
 	}
-	n := 0
-	for i := range s.Intent.Pods {
-		if _, refused := s.Kubelet.Told.Manifests[s.Intent.Pods[i].Path]; !refused {
-			n++
-		}
-	}
-	if n > limit {
-		out = append(out, fmt.Sprintf("%d static pods want room for %d (maxPods): which of them runs afterwards is chance", n, limit))
-	}
-	ports := make([][]hostPort, len(s.Intent.Pods))
+	var before []claimed
 	for i := range s.Intent.Pods {
 		m := &s.Intent.Pods[i]
-		if label := foreignLabel(&m.Pod.Spec, s.Settings.NodeLabels); label != "" && m.Name != fault && running[m.Name] {
-			out = append(out, m.Name.String()+" wants the node label "+label+", which only the API server gives: it is rejected while that is away")
+		if _, refused := s.Kubelet.Told.Manifests[m.Path]; !refused {
+			accepted++
 		}
-		ports[i] = hostPorts(&m.Pod.Spec)
-		for j := range i {
-			other := s.Intent.Pods[j].Name
-			if port, taken := conflict(ports[i], ports[j]); taken && (running[m.Name] || running[other]) {
-				out = append(out, fmt.Sprintf("%s and %s want host port %d/%s: which of them runs afterwards is chance", other, m.Name, port.number, port.protocol))
+		if label := foreignLabel(&m.Pod.Spec, s.Settings.NodeLabels); label != "" && running[m.Name] {
+			out = append(out, loss{m.Name, m.Name.String() + " wants the node label " + label + ", which only the API server gives: it is rejected while that is away"})
+		}
+		ports := hostPorts(&m.Pod.Spec)
+		if len(ports) == 0 {
+			continue
+		}
+		for _, other := range before {
+			if port, taken := conflict(ports, other.ports); taken && (running[m.Name] || running[other.name]) {
+				out = append(out, loss{text: fmt.Sprintf("%s and %s want host port %d/%s: which of them runs afterwards is chance", other.name, m.Name, port.number, port.protocol)})
 			}
+		}
+		before = append(before, claimed{m.Name, ports})
+	}
+	if accepted > limit {
+		out = append(out, loss{text: fmt.Sprintf("%d static pods want room for %d (maxPods): which of them runs afterwards is chance", accepted, limit)})
+	}
+	return out
+}
+
+// cost is in words what the kubelet's restart may end but for the pod at fault.
+func (a *asked) cost() []string {
+	var out []string
+	for _, l := range a.node.losses {
+		if l.pod != a.verdict.PodName || l.pod.Name == "" {
+			out = append(out, l.text)
 		}
 	}
 	return out
@@ -49,7 +69,7 @@ func costOf(s *node.Snapshot, fault node.PodName) []string {
 func runningStatic(s *node.Snapshot) map[node.PodName]bool {
 	out := map[node.PodName]bool{}
 	for i := range s.Runtime.Sandboxes {
-		if sb := &s.Runtime.Sandboxes[i]; sb.Ready && sb.Static() {
+		if sb := &s.Runtime.Sandboxes[i]; sb.Ready && (sb.Static() || sb.Source == "") {
 			out[sb.Pod] = true
 		}
 	}
@@ -97,7 +117,7 @@ func hostPorts(spec *corev1.PodSpec) []hostPort {
 	var out []hostPort
 	claim := func(c *corev1.Container) {
 		for _, p := range c.Ports {
-			port := hostPort{p.HostPort, orElse(string(p.Protocol), "TCP"), p.HostIP}
+			port := hostPort{p.HostPort, cmp.Or(string(p.Protocol), "TCP"), p.HostIP}
 			if port.number == 0 && spec.HostNetwork {
 				port.number = p.ContainerPort
 			}

@@ -16,7 +16,7 @@
 // To change a rule, and where to look for one:
 //
 //	table.go       verdict, proof, deadline, steps: docs/verdicts.md is made from it
-//	claim.go       how each claim of a proof is answered
+//	claim.go       how each claim of a proof is answered (worker.go: may the kubelet be at work?)
 //	inhibitor.go   all that forbids a step, and Confirm
 //	pod.go         which generation a manifest stands for; what is wrong with a pod
 //	generation.go  old and new revisions, rejected and never started pods

@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -74,7 +75,7 @@ func (p *pod) notBegun() (finding, bool) {
 	if said, refused := p.refusal(p.manifest); refused {
 		f.state, f.detail, f.wait = ManifestBad, "the kubelet refuses it: "+firstLine(said.Message), 0
 	} else if said, ok := p.snap.Kubelet.Told.Pods[p.manifest.Name]; ok && p.view == nil {
-		f.detail += "; it wrote: " + orElse(said.Reason, firstLine(said.Message))
+		f.detail += "; it wrote: " + cmp.Or(said.Reason, firstLine(said.Message))
 	}
 	return f, true
 }
@@ -91,7 +92,17 @@ func (p *pod) waits() finding {
 		}
 	}
 	f.wait = f.target.Grace + dl.NeverStarted.Duration
+	// A kubelet that starts, or whose calls the runtime's end has broken off,
+	// begins the stop anew, with the whole grace.
+	// And what its worker has just started it can only end now.
+	f.after = max(p.history.Kubelet.Since, p.history.Runtime.Since)
+	for i := range old.Containers {
+		if at := old.Containers[i].StartedAt; !at.IsZero() && !at.After(p.snap.Taken.Wall) {
+			f.after = max(f.after, p.now()-p.ago(at))
+		}
+	}
 	if c, down := p.firstDown(old); down {
+		f.down = true
 		f.detail += ", whose container " + c + " has exited"
 		f.wait = f.target.Grace + dl.WaitingForOld.Duration
 	}
@@ -183,23 +194,37 @@ func (p *pod) failedAsWanted() string {
 func (p *pod) failedInVain() bool {
 	wanted := false
 	spec := &p.manifest.Pod.Spec
+	if p.current != nil && slices.ContainsFunc(p.current.Containers, func(c node.Container) bool {
+		return c.State == node.ContainerRunning || c.State == node.ContainerUnknown
+	}) {
+		return false
+	}
 	for i := range spec.Containers {
 		rec, ok := p.newest(spec.Containers[i].Name)
-		if ok && rec.State == node.ContainerRunning {
-			return false
-		}
 		wanted = wanted || !ok || AfterExit(spec, &spec.Containers[i], rec.ExitCode, p.gates) != RestartNo
 	}
 	return wanted
 }
 
-// newest is the newest record of a container, or what the kubelet says of its end
-// where the record is gone.
+// newest is the newest record of a container of this generation, also in an older
+// sandbox of it, or what the kubelet says of its end where the record is gone. The
+// kubelet starts none that has done its part (kubelet pkg/kubelet/kuberuntime
+// computePodActions, v1.37).
 func (p *pod) newest(name string) (node.Container, bool) {
 	if p.current != nil {
 		if rec, ok := p.current.Newest(name); ok {
 			return rec, true
 		}
+	}
+	var newest node.Container
+	attempt := int64(-1)
+	for _, sb := range p.sandboxes {
+		if rec, ok := sb.Newest(name); ok && p.uid != "" && sb.UID == p.uid && int64(sb.Attempt) > attempt {
+			newest, attempt = rec, int64(sb.Attempt)
+		}
+	}
+	if attempt >= 0 {
+		return newest, true
 	}
 	if st, ok := p.status(name); ok && st.State.Terminated != nil {
 		return node.Container{Name: name, State: node.ContainerExited, ExitCode: st.State.Terminated.ExitCode}, true

@@ -16,6 +16,8 @@ const (
 	// lookSlack is how much longer than two intervals the time between two looks
 	// may be before the rest of it counts as not lived: the looks take time too.
 	lookSlack = 20 * time.Second
+	// pauses is how many times in which nobody looked are remembered.
+	pauses = 16
 	// pastContents is how many earlier contents of a manifest are remembered.
 	pastContents = 4
 )
@@ -35,10 +37,18 @@ type History struct {
 	// Kubelet and Runtime are since when their present processes run.
 	Kubelet ProcessSeen `json:"kubelet"`
 	Runtime ProcessSeen `json:"runtime"`
+	// Pauses are the latest times in which nobody looked.
+	Pauses []Pause `json:"pauses,omitempty"`
 	// Faults by key and class.
 	Faults map[string]Fault `json:"faults,omitempty"`
 	// Manifests by pod name.
 	Manifests map[string]ManifestSeen `json:"manifests,omitempty"`
+}
+
+// Pause is a time in which nobody looked: the length of it, up to a moment.
+type Pause struct {
+	Until  time.Duration `json:"until"`
+	Length time.Duration `json:"length"`
 }
 
 // ProcessSeen is one process of a service.
@@ -111,7 +121,12 @@ func (h History) begin(s *node.Snapshot) History {
 	if fresh {
 		h = History{Offset: out.Offset, Looked: now}
 	}
-	h = h.skip(notLived(s, h.Looked))
+	out.Pauses = h.Pauses
+	if d := notLived(s, h.Looked); d > 0 {
+		h = h.skip(d)
+		out.Pauses = append(slices.Clip(h.Pauses), Pause{now, d})
+		out.Pauses = out.Pauses[max(0, len(out.Pauses)-pauses):]
+	}
 	out.Faults, out.Stepped = h.Faults, h.Stepped
 	if d := out.Offset - h.Offset; d > clockStep || d < -clockStep {
 		out.Stepped = now
@@ -135,9 +150,6 @@ func notLived(s *node.Snapshot, last time.Duration) time.Duration {
 
 // skip moves everything on by a time that nobody lived through.
 func (h History) skip(d time.Duration) History {
-	if d == 0 {
-		return h
-	}
 	later := func(t time.Duration) time.Duration {
 		if t == 0 {
 			return 0
@@ -157,6 +169,15 @@ func (h History) skip(d time.Duration) History {
 		out.Manifests[name] = m
 	}
 	return out
+}
+
+// lived is the part of an age, up to now, that somebody has lived through.
+func (h History) lived(age, now time.Duration) time.Duration {
+	began := now - age
+	for _, p := range h.Pauses {
+		age -= max(0, p.Until-max(began, p.Until-p.Length))
+	}
+	return age
 }
 
 // next takes over what is known of a process that runs on.
@@ -340,7 +361,10 @@ func subject(f *finding) string {
 	switch class(f.state) {
 	case "down", string(StaleRunning), string(DuplicateRunning), string(Leftover):
 		return f.target.ContainerID + "/" + strconv.Itoa(int(f.target.Attempt))
-	case string(TwoGenerations), string(WaitingForOld), string(SandboxLost):
+	case string(WaitingForOld):
+		// Its time counts from when the first container of the old one went down.
+		return f.target.SandboxID + "/" + strconv.FormatBool(f.down)
+	case string(TwoGenerations), string(SandboxLost):
 		return f.target.SandboxID
 	case string(Rejected), string(NeverStarted), string(ManifestNotRead):
 		return f.target.UID + f.target.Digest

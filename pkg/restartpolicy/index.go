@@ -21,6 +21,8 @@ type index struct {
 	views     map[node.PodName]*node.PodView
 	manifests map[node.PodName]bool
 	pods      []*pod
+	// calls are those in flight, with the age that somebody has lived through.
+	calls []node.RuntimeCall
 	// owners are the pods of the containers and sandboxes that calls in flight
 	// work on; nil while there are no calls.
 	owners map[string]node.PodName
@@ -50,6 +52,10 @@ func newIndex(policy config.Restart, s *node.Snapshot, h History) *index {
 	}
 	if len(s.Runtime.Calls) > 0 {
 		x.owners = owners(s.Runtime.Sandboxes)
+		x.calls = slices.Clone(calls(s))
+		for i := range x.calls {
+			x.calls[i].Age = h.lived(x.calls[i].Age, s.Taken.Boot)
+		}
 	}
 	return x
 }
@@ -85,7 +91,7 @@ func ends(c node.RuntimeCall) bool { return c.Verb == "kill" || c.Verb == "delet
 // call finds a runtime call that may be about this pod and is of a kind: one on
 // a container or sandbox of it, or a creation of which no record is known yet.
 func (x *index) call(pod node.PodName, kind func(node.RuntimeCall) bool, age time.Duration) (node.RuntimeCall, bool) {
-	for _, c := range calls(x.snap) {
+	for _, c := range x.calls {
 		owner, known := x.owners[c.ContainerID]
 		if kind(c) && c.Age > age && (known && owner == pod || !known && c.Verb == "create") {
 			return c, true

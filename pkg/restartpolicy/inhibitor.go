@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,6 +33,18 @@ type asked struct {
 	ledger  Ledger
 	verdict *Verdict
 	kind    StepKind
+	node    *nodeWide
+}
+
+// nodeWide is what is the same for every verdict of a look, worked out once.
+type nodeWide struct {
+	losses      []loss
+	nameTrouble string
+	ending      []node.PodName
+}
+
+func newNodeWide(s *node.Snapshot, h *History) *nodeWide {
+	return &nodeWide{lossesOf(s), nameTrouble(s), endingOf(s, h)}
 }
 
 type inhibitor struct {
@@ -54,7 +67,7 @@ var inhibitorTable = []inhibitor{
 		return text(a.snap.Host.Err)
 	}},
 	{"units-unknown", "systemd does not tell of the kubelet or the runtime", func(a *asked) string {
-		return text(firstErr(a.snap.Kubelet.Unit.Err, a.snap.Runtime.Unit.Err))
+		return text(cmp.Or(a.snap.Kubelet.Unit.Err, a.snap.Runtime.Unit.Err))
 	}},
 	{"kubelet-stopped", "somebody has stopped the kubelet", func(a *asked) string {
 		return when(a.hasUnit(a.snap.Kubelet.Unit) && StoppedOnPurpose(a.snap.Kubelet.Unit), unitText(a.snap.Kubelet.Unit))
@@ -72,7 +85,7 @@ var inhibitorTable = []inhibitor{
 	}},
 	{"node-name", "the node's name is not proved, or the pods that run have another", func(a *asked) string {
 		// A kubelet that is gone has no name, and is started all the same.
-		return when(a.pod() || a.snap.Kubelet.Process.PID > 0, nameTrouble(a.snap))
+		return when(a.pod() || a.snap.Kubelet.Process.PID > 0, a.node.nameTrouble)
 	}},
 	{"kubelet-elsewhere", "the kubelet runs in another unit than kubelet.unit", func(a *asked) string {
 		k := a.snap.Kubelet
@@ -80,6 +93,9 @@ var inhibitorTable = []inhibitor{
 	}},
 	{"no-unit", "the runtime has no unit to be restarted by", func(a *asked) string {
 		return when(a.kind == RestartRuntime && !a.hasUnit(a.snap.Runtime.Unit), "there is no unit "+a.snap.Runtime.Unit.Name)
+	}},
+	{"other-runtime", "the kubelet uses another runtime than runtime.socket, and none of its pods is there", func(a *asked) string {
+		return otherRuntime(a.snap)
 	}},
 	{"journal", "the journal of acts is lost, or cannot be written: no budget could be kept", func(a *asked) string { return a.ledger.Withheld }},
 	{"disabled", "the step is switched off in the configuration", func(a *asked) string {
@@ -137,12 +153,34 @@ var inhibitorTable = []inhibitor{
 		if a.kind != RestartKubelet || a.policy.AcceptCost {
 			return ""
 		}
-		return strings.Join(costOf(a.snap, a.verdict.PodName), "; ")
+		return strings.Join(a.cost(), "; ")
 	}},
 	{"settling", "an earlier step has not had its time to show a result", (*asked).settling},
 	{"gap", "such a step was taken for the same pod not long ago", (*asked).gap},
 	{"budget", "the node's budget of such steps is used up", (*asked).overBudget},
 	{"breaker", "all steps have been tried, in vain", (*asked).exhausted},
+}
+
+// AgentStopping is for whoever carries out a step and is told to stop before.
+var AgentStopping = Inhibitor{Name: "agent-stopping", Detail: "the agent is stopping"}
+
+// passes are the names of what may refuse an act at the last moment and passes:
+// inhibitors, and that something is not known just then.
+var passes = map[string]bool{AgentStopping.Name: true, notKnown: true}
+
+func init() {
+	// The table itself asks what acts there were.
+	for i := range inhibitorTable {
+		passes[inhibitorTable[i].name] = true
+	}
+}
+
+const notKnown, unproved = "not-known", "unproved"
+
+// inhibited tells an act that was refused at the last moment by what passes.
+func (a *Act) inhibited() bool {
+	name, _, _ := strings.Cut(a.Detail, ":")
+	return a.Result == ResultRefused && passes[name]
 }
 
 // inhibitors are all that forbid a step about a verdict just now.
@@ -178,9 +216,13 @@ func Confirm(policy config.Restart, s *node.Snapshot, h History, ledger Ledger, 
 		}
 		var out []Inhibitor
 		for _, c := range v.Missing() {
-			out = append(out, Inhibitor{Name: "unproved", Detail: c.String()})
+			if c.Answer == node.No {
+				out = slices.Insert(out, 0, Inhibitor{Name: unproved, Detail: c.String()})
+			} else {
+				out = append(out, Inhibitor{Name: notKnown, Detail: c.String()})
+			}
 		}
-		return append(out, inhibitors(&asked{policy, s, &next, ledger, v, step.Kind})...)
+		return append(out, inhibitors(&asked{policy, s, &next, ledger, v, step.Kind, newNodeWide(s, &next)})...)
 	}
 	return []Inhibitor{{Name: "changed", Detail: "no longer " + string(step.State) + ": " + now}}
 }
@@ -201,7 +243,7 @@ func nameTrouble(s *node.Snapshot) string {
 	if err := s.Settings.NodeNameErr; err != nil {
 		return firstLine(err.Error())
 	}
-	suffix := "-" + strings.ToLower(orElse(s.Intent.NodeName, s.Settings.NodeName))
+	suffix := "-" + strings.ToLower(cmp.Or(s.Intent.NodeName, s.Settings.NodeName))
 	if suffix == "-" {
 		return ""
 	}
@@ -230,20 +272,74 @@ func nameTrouble(s *node.Snapshot) string {
 	return when(other != "", "the static pod "+other+" runs, and none that a manifest stands for on a node "+suffix[1:])
 }
 
+// otherRuntime says that the kubelet uses another runtime than the one that is
+// looked at. Another path alone does not prove it: a proxy, or a link, may lead to
+// the same one, in which the kubelet's pods are then seen.
+func otherRuntime(s *node.Snapshot) string {
+	endpoint := strings.TrimPrefix(s.Settings.RuntimeEndpoint, "unix://")
+	short := func(path string) string { return strings.TrimPrefix(path, "/var") }
+	if endpoint == "" || s.Runtime.Socket == "" || short(endpoint) == short(s.Runtime.Socket) {
+		return ""
+	}
+	for i := range s.Runtime.Sandboxes {
+		if s.Runtime.Sandboxes[i].Source != "" {
+			return ""
+		}
+	}
+	return "the kubelet uses " + endpoint + ": set runtime.socket and runtime.unit"
+}
+
 // kubeletStartUp is how long a kubelet is in its own start-up.
 const kubeletStartUp = time.Minute
 
-// otherEnds names a pod that the kubelet is ending, and that still runs.
-func (a *asked) otherEnds() string {
-	for i := range a.snap.Kubelet.View.Pods {
-		v := &a.snap.Kubelet.View.Pods[i]
-		if v.Name == a.verdict.PodName || !v.Terminating && v.Phase != corev1.PodFailed && v.Phase != corev1.PodSucceeded {
+// endingSlack is how much longer than its grace a pod may take to end.
+const endingSlack = 30 * time.Second
+
+// endingOf are the pods that the kubelet is ending, and that still run: those
+// that it calls so, and those whose manifest is gone or has changed, for as long
+// as their grace may last.
+func endingOf(s *node.Snapshot, h *History) []node.PodName {
+	var out []node.PodName
+	runs := func(sb *node.Sandbox) bool {
+		return slices.ContainsFunc(sb.Containers, func(c node.Container) bool { return c.State == node.ContainerRunning })
+	}
+	for id, f := range h.Faults {
+		if f.State != NoManifest && f.State != WaitingForOld {
 			continue
 		}
-		for _, sb := range a.snap.Runtime.Of(v.Name) {
-			if sb.UID == v.UID && slices.ContainsFunc(sb.Containers, func(c node.Container) bool { return c.State == node.ContainerRunning }) {
-				return v.Name.String()
+		name := podOf(id)
+		for _, sb := range s.Runtime.Of(name) {
+			grace := graceOf(&sb)
+			if grace < 0 {
+				grace = hour
 			}
+			if runs(&sb) && s.Taken.Boot-f.Since < grace+endingSlack {
+				out = append(out, name)
+				break
+			}
+		}
+	}
+	for i := range s.Kubelet.View.Pods {
+		v := &s.Kubelet.View.Pods[i]
+		if !v.Terminating && v.Phase != corev1.PodFailed && v.Phase != corev1.PodSucceeded {
+			continue
+		}
+		for _, sb := range s.Runtime.Of(v.Name) {
+			if sb.UID == v.UID && runs(&sb) {
+				out = append(out, v.Name)
+				break
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b node.PodName) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// otherEnds names one of them that is not the pod at fault.
+func (a *asked) otherEnds() string {
+	for _, name := range a.node.ending {
+		if name != a.verdict.PodName {
+			return name.String()
 		}
 	}
 	return ""
@@ -290,13 +386,4 @@ func text(err error) string {
 		return ""
 	}
 	return firstLine(err.Error())
-}
-
-func firstErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -44,6 +44,12 @@ func TestEachInhibitorHoldsBackAStep(t *testing.T) {
 		"no-unit": {world: func(w *world) { w.runtimeUp = false }, snap: func(s *node.Snapshot, _ *world) {
 			s.Runtime.Unit = node.Unit{Name: "crio.service", LoadState: "not-found"}
 		}},
+		"other-runtime": {world: func(*world) {}, snap: func(s *node.Snapshot, w *world) {
+			// Two runtimes, and the kubelet's pods are in the other one.
+			s.Settings.RuntimeEndpoint, s.Runtime.Socket = "unix:///run/containerd/containerd.sock", "/run/crio/crio.sock"
+			s.Runtime.Sandboxes, s.Kubelet.View = nil, node.View{Source: node.ViewNone}
+			s.Kubelet.Told = node.Told{From: time.Second, Last: w.now}
+		}},
 		"journal":  with(func(w *world) { w.ledger.Withheld = "the journal was lost" }),
 		"disabled": with(func(w *world) { w.policy.Steps.RestartKubelet.Enabled = false }),
 		"looks":    with(func(w *world) { w.policy.Looks = 1 << 20 }),

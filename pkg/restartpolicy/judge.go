@@ -21,6 +21,11 @@ type finding struct {
 	// wait is how long the finding may last before a step is due, counted from
 	// when it was first seen, or from the moment from where that is not 0.
 	wait, from time.Duration
+	// after is the moment before which nothing counts: what is waited for began
+	// anew then.
+	after time.Duration
+	// down tells that a container of the old generation is down.
+	down bool
 	// overdue is the state once that time has passed; empty for the same.
 	overdue State
 	target  Target
@@ -97,7 +102,7 @@ const proofHolds = 100 * time.Second
 // due is when a step may be taken about a finding. A failure that the kubelet
 // named meanwhile puts it off.
 func (x *index) due(f *finding, fault, named Fault) time.Duration {
-	from, hold := fault.Since, min(f.wait, proofHolds)
+	from, hold := max(fault.Since, f.after), min(f.wait, proofHolds)
 	if f.from > 0 {
 		// A call has an age of its own, and the node may have slept since it began.
 		from, hold = f.from, f.wait-x.policy.Deadlines.HungCall.Duration

@@ -159,7 +159,7 @@ var changes = []struct {
 		}},
 	{name: "the runtime that hung answers", by: "changed", faults: []string{"the runtime is stopped by a signal"},
 		change: func(d *due) { d.snap.Runtime.Err, d.snap.Runtime.Silent = nil, 0 }},
-	{name: "the runtime turns out to be closed to us alone", by: "unproved", faults: []string{"the runtime is stopped by a signal"},
+	{name: "the runtime turns out to be closed to us alone", by: "not-known", faults: []string{"the runtime is stopped by a signal"},
 		change: func(d *due) { d.snap.Runtime.Unit.ProcessState, d.snap.Runtime.Silent = "S", 0 }},
 	{name: "the runtime's monitors are found in its unit", by: "monitors-in-unit", faults: []string{"the runtime is stopped by a signal", "a start hangs", "creations time out"},
 		change: func(d *due) { d.snap.Runtime.MonitorsInUnit, d.snap.Runtime.Unit.KillMode = true, "control-group" }},
@@ -286,7 +286,7 @@ var changes = []struct {
 	{name: "children of the process live", by: "changed", faults: []string{"stale running"}, change: func(d *due) { d.record().Process.CgroupEmpty = false }},
 	{name: "the container is frozen", by: "changed", faults: []string{"stale running"}, change: func(d *due) { d.record().Process.Frozen = true }},
 	{name: "the container has exited", by: "changed", faults: []string{"stale running", "two attempts run"}, change: func(d *due) { d.record().State, d.record().Process = node.ContainerExited, node.Process{} }},
-	{name: "the older process cannot be looked at", by: "unproved", faults: []string{"two attempts run"}, change: func(d *due) { d.record().Process = node.Process{} }},
+	{name: "the older process cannot be looked at", by: "not-known", faults: []string{"two attempts run"}, change: func(d *due) { d.record().Process = node.Process{} }},
 	{name: "the newer attempt has exited", by: "changed", faults: []string{"two attempts run"},
 		change: func(d *due) {
 			c := &d.snap.Runtime.Sandboxes[0].Containers[0]

@@ -16,12 +16,16 @@ import (
 func Plan(policy config.Restart, s *node.Snapshot, verdicts []Verdict, ledger Ledger) (*Step, []Verdict) {
 	out := slices.Clone(verdicts)
 	var best *Step
+	var wide *nodeWide
 	for i := range out {
 		v := &out[i]
 		if len(v.Steps) == 0 {
 			continue
 		}
-		a := &asked{policy: policy, snap: s, history: v.history, ledger: ledger, verdict: v}
+		if wide == nil {
+			wide = newNodeWide(s, v.history)
+		}
+		a := &asked{policy: policy, snap: s, history: v.history, ledger: ledger, verdict: v, node: wide}
 		a.kind, _ = a.next()
 		v.Due = a.due()
 		v.Inhibitors = inhibitors(a)
@@ -58,7 +62,7 @@ func (a *asked) step() Step {
 		step.Proof = append(step.Proof, c.String())
 	}
 	if a.kind == RestartKubelet {
-		step.Cost = costOf(a.snap, v.PodName)
+		step.Cost = a.cost()
 	}
 	return step
 }

@@ -225,10 +225,13 @@ func (p *pod) target(sb *node.Sandbox) Target {
 }
 
 // graceOf is the grace period that the kubelet wrote on the sandbox's
-// containers: that of its own generation. Negative if unknown.
+// containers: that of its own generation. Negative if it is unknown of any.
 func graceOf(sb *node.Sandbox) time.Duration {
 	grace := time.Duration(-1)
 	for i := range sb.Containers {
+		if sb.Containers[i].Grace < 0 {
+			return -1
+		}
 		grace = max(grace, sb.Containers[i].Grace)
 	}
 	return grace

@@ -8,10 +8,9 @@ import (
 // Review says what became of acts that were carried out and whose effect was
 // not known yet: healed once the verdict that led to them is gone and nothing
 // else is wrong with their key, in vain once the step has had its time to
-// settle. It returns the changed acts, with their results; the ledger is not
+// settle, and the pod its grace: what it broke off may begin anew. It returns the changed acts, with their results; the ledger is not
 // changed.
 func Review(policy config.Restart, s *node.Snapshot, verdicts []Verdict, ledger Ledger) []Act {
-
 	var changed []Act
 	for _, a := range ledger.Acts {
 		if a.Result != ResultDone {
@@ -22,7 +21,7 @@ func Review(policy config.Restart, s *node.Snapshot, verdicts []Verdict, ledger 
 			a.Result, a.Detail = ResultInVain, "the node was rebooted before its effect was seen"
 		case cured(a, verdicts):
 			a.Result, a.Finished = ResultHealed, s.Taken
-		case a.age(s.Host.BootID, s.Taken) >= StepOf(policy.Steps, a.Kind).Settle.Duration+a.Timeout:
+		case a.age(s.Host.BootID, s.Taken) >= StepOf(policy.Steps, a.Kind).Settle.Duration+a.Timeout+a.Target.Grace:
 			a.Result, a.Finished = ResultInVain, s.Taken
 		default:
 			continue

@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -17,7 +18,7 @@ const runtimeProbe = 2 * time.Minute
 // runtime judges the container runtime itself.
 func (x *index) runtime() finding {
 	r := &x.snap.Runtime
-	f := finding{key: Key{Container: orElse(r.Unit.Name, "runtime")}, state: Healthy, target: Target{Process: r.Unit.ProcessStarted}}
+	f := finding{key: Key{Container: cmp.Or(r.Unit.Name, "runtime")}, state: Healthy, target: Target{Process: r.Unit.ProcessStarted}}
 	if call, late := x.lateCall(); late && r.Err == nil && (x.blocked() || stopped(x.snap.Kubelet.Unit.ProcessState)) {
 		f.state, f.detail = StartHung, callText(call)+", and holds back a kubelet that starts"
 		f.from, f.wait = x.now()-call.Age, x.policy.Deadlines.HungStart.Duration
@@ -60,7 +61,7 @@ func (q question) runtimeFault() (node.Answer, string) {
 func (x *index) kubelet() finding {
 	k := &x.snap.Kubelet
 	u := k.Unit
-	f := finding{key: Key{Container: orElse(u.Name, "kubelet")}, state: Healthy, target: Target{Process: kubeletStarted(x.snap)}}
+	f := finding{key: Key{Container: cmp.Or(u.Name, "kubelet")}, state: Healthy, target: Target{Process: kubeletStarted(x.snap)}}
 	down := func(detail string) finding {
 		f.state, f.detail, f.wait = KubeletDown, detail, x.policy.Deadlines.KubeletDown.Duration
 		return f
@@ -180,7 +181,7 @@ func (x *index) longestGrace() time.Duration {
 
 // lateCall is a call on a container that has outlived its time.
 func (x *index) lateCall() (node.RuntimeCall, bool) {
-	for _, c := range calls(x.snap) {
+	for _, c := range x.calls {
 		if (begins(c) || ends(c)) && c.Age > x.policy.Deadlines.HungCall.Duration {
 			return c, true
 		}
@@ -229,5 +230,5 @@ func unitText(u node.Unit) string {
 	if u.LoadState == "masked" {
 		text += ", masked"
 	}
-	return orElse(text, "unknown")
+	return cmp.Or(text, "unknown")
 }

@@ -160,6 +160,7 @@ func TestSignatures(t *testing.T) {
 			setUp: func(s *node.Snapshot, w *world) {
 				exit(s, 0, 0)
 				s.Runtime.Sandboxes[0].Containers[0].StatusUnknown = true
+				s.Kubelet.Told.From, s.Kubelet.Told.Last = time.Second, w.now
 			},
 			state: Forgotten, after: 150 * time.Second, first: RestartKubelet},
 		{name: "frozen: reported only",

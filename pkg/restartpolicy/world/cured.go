@@ -29,10 +29,16 @@ func curedAmid(d Decision, sc *Scenario) string {
 	if why := r.wrong(); why != "" {
 		return why
 	}
-	if why := r.cured(sc); why != "" && !strings.Contains(why, "and no act is known") {
-		return why
+	why := r.cured(sc)
+	switch {
+	case strings.Contains(why, "and no act is known"):
+		return ""
+	case !sc.viewed() && strings.Contains(why, "kubelet or runtime is down") && slices.ContainsFunc(sc.Events, func(e Event) bool { return strings.HasSuffix(e.Kind, "-kubelet") }):
+		// A kubelet that starts again and is blocked by what hangs is not told
+		// from one that has nothing to do, where all runs and nobody lists pods.
+		return ""
 	}
-	return ""
+	return why
 }
 
 func (r *result) cured(sc *Scenario) string {
@@ -58,10 +64,12 @@ func (r *result) cured(sc *Scenario) string {
 	case r.well > 0 && !helped && (f.forgives || r.well <= shown):
 		return "" // the node got over it by itself
 	case !sc.viewed() && f.neverBlind, !sc.heard() && !f.seenAnyway() && (!sc.viewed() || sc.mayWaitForVolumes()), sc.Fault == "record-unreadable" && !sc.Journal:
-		if len(r.troubles) == 0 {
+		if len(r.troubles) == 0 && r.scene.well() != "" {
 			return sc.Fault + " is not reported"
 		}
 		return ""
+	case slices.ContainsFunc(r.acts, func(a Act) bool { return a.Result == restartpolicy.ResultStarted }):
+		return "" // the agent was ended in its midst: it counts as tried
 	case r.well == 0:
 		return sc.Fault + " is not cured: " + r.scene.well() + "; " + r.held()
 	case len(sc.Events) == 0 && r.well > shown+f.bound(sc):

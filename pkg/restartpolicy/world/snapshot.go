@@ -156,6 +156,15 @@ func (o *observer) missing() map[string]node.Answer {
 			}
 		}
 	}
+	if len(images) > 0 {
+		for _, sb := range w.crio.sandboxes {
+			for _, k := range sb.containers {
+				if k.state != node.ContainerRunning {
+					images[k.spec.Image] = node.AnswerOf(w.images[k.spec.Image])
+				}
+			}
+		}
+	}
 	o.images, o.imagesAt = images, at
 	return images
 }
@@ -215,7 +224,7 @@ func (sb *sandbox) snapshot() node.Sandbox {
 		r := node.Container{
 			ID: k.id, SandboxID: sb.id, Name: k.spec.Name, Attempt: k.attempt, State: k.state,
 			CreatedAt: k.created, StartedAt: k.started, FinishedAt: k.finished, ExitCode: k.code, Reason: k.reason,
-			Grace: -1, StatusUnknown: k.statusLost && k.state == node.ContainerExited,
+			Image: k.spec.Image, Grace: -1, StatusUnknown: k.statusLost && k.state == node.ContainerExited,
 		}
 		if sb.pod != nil {
 			r.Grace = sb.pod.annotated()
