@@ -91,11 +91,18 @@ func TestHundredStartsWithAHungAgent(t *testing.T) {
 	})
 	s.must(s.box.SignalUnit(s.ctx, node.Agent, syscall.SIGCONT), "let it go on")
 	s.eventually(time.Minute, "all hundred are followed", func() bool { return len(s.index().Live) == 100 })
+	var late []string
 	for _, l := range s.index().Live {
 		if l.By != record.SourceHook {
-			t.Errorf("%s/%s was born by %s", l.Pod, l.Container, l.By)
-			break
+			late = append(late, fmt.Sprintf("%s/%s was born by %s", l.Pod, l.Container, l.By))
 		}
+	}
+	// The hook holds up no container for longer than its limit, which a busy
+	// machine lets pass: it says so each time, and the agent follows those anyway.
+	journal, _, err := s.box.Exec(s.ctx, "journalctl", "--no-pager", "--identifier=nodekeeper-hook")
+	s.must(err, "read what the hook wrote")
+	if n := strings.Count(journal, "gave up after"); len(late) > n {
+		t.Errorf("the hook gave up %d times, and yet %d were not told by it: %s", n, len(late), strings.Join(late, ", "))
 	}
 }
 
