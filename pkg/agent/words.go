@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ func identityOf(s *node.Snapshot) status.Identity {
 	k, set := s.Kubelet.Process, s.Settings
 	return status.Identity{
 		NodeName: set.NodeName, NodeNameFrom: set.NodeNameFrom, Version: set.Version,
-		PID: k.PID, Unit: k.Unit, Program: k.Program, Error: text(oneOf(set.NodeNameErr, k.Err)),
+		PID: k.PID, Unit: k.Unit, Program: k.Program, Error: text(cmp.Or(set.NodeNameErr, k.Err)),
 	}
 }
 
@@ -90,13 +91,4 @@ func podOf(s *node.Snapshot, containerID string) string {
 		}
 	}
 	return ""
-}
-
-func oneOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -190,7 +190,7 @@ func (j *Journal) Ledger(dryRun bool) restartpolicy.Ledger {
 // Lost returns how long ago a journal was set aside, if one was. Nothing is
 // known then of the acts before, so the caller lets the longest gap between
 // two acts pass first: after that no gap and no bound for an hour could forbid
-// an act, whatever the lost journal held. (A ladder that had been climbed in
+// an act, whatever the lost journal held. (Steps that had been taken in
 // vain is climbed once more.)
 func (j *Journal) Lost(bootID string, now node.Instant) (age time.Duration, lost bool) {
 	for i := len(j.acts) - 1; i >= 0; i-- {
