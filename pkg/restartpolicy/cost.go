@@ -3,7 +3,6 @@ package restartpolicy
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,7 +21,13 @@ type loss struct {
 // lossesOf are those among the static pods that run.
 func lossesOf(s *node.Snapshot) []loss {
 	var out []loss
-	running := runningStatic(s)
+	var running map[node.PodName]bool
+	runs := func(name node.PodName) bool {
+		if running == nil {
+			running = runningStatic(s)
+		}
+		return running[name]
+	}
 	limit := cmp.Or(s.Settings.MaxPods, 110)
 	accepted := 0
 	type claimed struct {
@@ -35,7 +40,7 @@ func lossesOf(s *node.Snapshot) []loss {
 		if _, refused := s.Kubelet.Told.Manifests[m.Path]; !refused {
 			accepted++
 		}
-		if label := foreignLabel(&m.Pod.Spec, s.Settings.NodeLabels); label != "" && running[m.Name] {
+		if label := foreignLabel(&m.Pod.Spec, s.Settings.NodeLabels); label != "" && runs(m.Name) {
 			out = append(out, loss{m.Name, m.Name.String() + " wants the node label " + label + ", which only the API server gives: it is rejected while that is away"})
 		}
 		ports := hostPorts(&m.Pod.Spec)
@@ -43,7 +48,7 @@ func lossesOf(s *node.Snapshot) []loss {
 			continue
 		}
 		for _, other := range before {
-			if port, taken := conflict(ports, other.ports); taken && (running[m.Name] || running[other.name]) {
+			if port, taken := conflict(ports, other.ports); taken && (runs(m.Name) || runs(other.name)) {
 				out = append(out, loss{text: fmt.Sprintf("%s and %s want host port %d/%s: which of them runs afterwards is chance", other.name, m.Name, port.number, port.protocol)})
 			}
 		}
@@ -84,16 +89,16 @@ var ownLabels = []string{corev1.LabelHostname, corev1.LabelOSStable, corev1.Labe
 // give the node itself; "" for none. Of the terms of an affinity one is enough.
 func foreignLabel(spec *corev1.PodSpec, own []string) string {
 	ours := func(key string) bool { return slices.Contains(ownLabels, key) || slices.Contains(own, key) }
-	for _, key := range slices.Sorted(maps.Keys(spec.NodeSelector)) {
-		if !ours(key) {
-			return key
+	foreign := ""
+	for key := range spec.NodeSelector {
+		if !ours(key) && (foreign == "" || key < foreign) {
+			foreign = key
 		}
 	}
 	a := spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return ""
+	if foreign != "" || a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return foreign
 	}
-	foreign := ""
 	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 		i := slices.IndexFunc(term.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool {
 			return e.Operator != corev1.NodeSelectorOpDoesNotExist && e.Operator != corev1.NodeSelectorOpNotIn && !ours(e.Key)

@@ -66,7 +66,7 @@ func (p *pod) notBegun() (finding, bool) {
 		f.wait = dl.Rejected.Duration
 		return f, true
 	}
-	if p.history.Manifests[p.manifest.Name.String()].Ran && p.mayEnd() {
+	if p.seen.Ran && p.mayEnd() {
 		return finding{key: Key{PodName: p.manifest.Name}, state: Unknown,
 			detail: "it ran, its sandbox is gone, and whether its restart policy wants it down is not known"}, true
 	}
@@ -116,8 +116,7 @@ func (p *pod) waits() finding {
 // notRead tells that the kubelet itself lists, as what runs, a generation that
 // the manifest does not describe any more.
 func (p *pod) notRead() bool {
-	seen := p.history.Manifests[p.manifest.Name.String()]
-	return p.view != nil && p.manifest.Pod.UID == "" && (p.contradicts(p.current) != "" || slices.Contains(seen.Before, p.current.UID))
+	return p.view != nil && p.manifest.Pod.UID == "" && (p.contradicts(p.current) != "" || slices.Contains(p.seen.Before, p.current.UID))
 }
 
 // mayEnd tells a pod whose restart policy, or that of a container, may want it
@@ -139,7 +138,7 @@ func (p *pod) rejected() string {
 	if said, ok := p.snap.Kubelet.Told.Pods[p.manifest.Name]; ok && admission(said.Reason) {
 		return said.Reason
 	}
-	return p.history.Manifests[p.manifest.Name.String()].Rejected
+	return p.seen.Rejected
 }
 
 // admission tells reasons that only a rejection has.

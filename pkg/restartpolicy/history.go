@@ -114,7 +114,7 @@ type Revision struct {
 
 // begin returns the history at the beginning of a look, before there are any
 // findings. The argument is not changed.
-func (h History) begin(s *node.Snapshot) History {
+func (h History) begin(s *node.Snapshot, sandboxes map[node.PodName][]*node.Sandbox) History {
 	now := s.Taken.Boot
 	out := History{BootID: s.Host.BootID, Looked: now, Offset: time.Duration(s.Taken.Wall.UnixNano()) - now}
 	fresh := h.BootID != s.Host.BootID
@@ -136,7 +136,7 @@ func (h History) begin(s *node.Snapshot) History {
 	if out.Kubelet.Started != h.Kubelet.Started {
 		h = h.forgetUIDs()
 	}
-	out.Manifests = h.nextManifests(s, fresh)
+	out.Manifests = h.nextManifests(s, fresh, sandboxes)
 	return out
 }
 
@@ -188,12 +188,11 @@ func (p ProcessSeen) next(started time.Duration) ProcessSeen {
 	return p
 }
 
-func (h History) nextManifests(s *node.Snapshot, fresh bool) map[string]ManifestSeen {
+func (h History) nextManifests(s *node.Snapshot, fresh bool, sandboxes map[node.PodName][]*node.Sandbox) map[string]ManifestSeen {
 	if s.Intent.Err != nil {
 		return h.Manifests
 	}
 	out := make(map[string]ManifestSeen, len(s.Intent.Pods))
-	there := sandboxUIDs(s)
 	for i := range s.Intent.Pods {
 		m := &s.Intent.Pods[i]
 		name := m.Name.String()
@@ -212,13 +211,13 @@ func (h History) nextManifests(s *node.Snapshot, fresh bool) map[string]Manifest
 			seen.Gone, seen.Since = false, s.Taken.Boot
 		}
 		if s.Runtime.Err == nil {
-			seen.UIDs = there[m.Name]
+			seen.UIDs = generations(sandboxes[m.Name], seen.UIDs)
 		}
 		out[name] = seen
 	}
 	// A manifest that is out for a moment comes back as the same, or as another.
 	for name, seen := range h.Manifests {
-		if _, ok := out[name]; !ok && s.Runtime.Err == nil && len(there[parsePodName(name)]) > 0 {
+		if _, ok := out[name]; !ok && s.Runtime.Err == nil && len(generations(sandboxes[parsePodName(name)], nil)) > 0 {
 			seen.Gone = true
 			out[name] = seen
 		}
@@ -247,7 +246,10 @@ func (m ManifestSeen) change(to Revision, now time.Duration) ManifestSeen {
 func (h History) forgetUIDs() History {
 	manifests := make(map[string]ManifestSeen, len(h.Manifests))
 	for name, m := range h.Manifests {
-		m.UID, m.Past, m.Rejected = "", nil, ""
+		m.UID, m.Rejected, m.Past = "", "", slices.Clone(m.Past)
+		for i := range m.Past {
+			m.Past[i].UID = ""
+		}
 		manifests[name] = m
 	}
 	h.Manifests = manifests
@@ -262,26 +264,33 @@ func contentOf(m *node.Manifest) string {
 	return m.Digest
 }
 
-// sandboxUIDs are the generations of each static pod that the runtime knows.
-func sandboxUIDs(s *node.Snapshot) map[node.PodName][]string {
-	out := map[node.PodName][]string{}
-	for i := range s.Runtime.Sandboxes {
-		sb := &s.Runtime.Sandboxes[i]
-		if sb.Static() && !slices.Contains(out[sb.Pod], sb.UID) {
-			out[sb.Pod] = append(out[sb.Pod], sb.UID)
+// generations are the UIDs of a static pod that the runtime knows; as before
+// where they are the same.
+func generations(sandboxes []*node.Sandbox, before []string) []string {
+	var room [4]string
+	out := room[:0]
+	for _, sb := range sandboxes {
+		if sb.Static() && !slices.Contains(out, sb.UID) {
+			out = append(out, sb.UID)
 		}
 	}
-	return out
+	if slices.Equal(out, before) {
+		return before
+	}
+	return slices.Clone(out)
 }
 
 // end returns the history after the look, with its findings.
 func (h History) end(s *node.Snapshot, findings []finding) History {
 	before := h.Faults
-	h.Faults = make(map[string]Fault, len(findings))
+	h.Faults = make(map[string]Fault, len(before))
 	unseen := map[node.PodName]bool{}
 	for i := range findings {
 		f := &findings[i]
-		if f.state == Unknown {
+		switch f.state {
+		case Healthy:
+			continue
+		case Unknown:
 			unseen[f.key.PodName] = true
 			continue
 		}

@@ -28,18 +28,20 @@ type index struct {
 	owners map[string]node.PodName
 }
 
-func newIndex(policy config.Restart, s *node.Snapshot, h History) *index {
+func newIndex(policy config.Restart, s *node.Snapshot, before History) *index {
+	sandboxes := make(map[node.PodName][]*node.Sandbox, len(s.Runtime.Sandboxes))
+	for i := range s.Runtime.Sandboxes {
+		sb := &s.Runtime.Sandboxes[i]
+		sandboxes[sb.Pod] = append(sandboxes[sb.Pod], sb)
+	}
+	h := before.begin(s, sandboxes)
 	gates := GatesOf(s.Settings.Version, s.Settings.FeatureGates)
 	x := &index{
 		policy: policy, snap: s, history: h, gates: gates,
 		backOff:   BackOffOf(gates, s.Settings.MaxContainerRestartPeriod),
-		sandboxes: make(map[node.PodName][]*node.Sandbox, len(s.Runtime.Sandboxes)),
+		sandboxes: sandboxes,
 		views:     make(map[node.PodName]*node.PodView, len(s.Kubelet.View.Pods)),
 		manifests: make(map[node.PodName]bool, len(s.Intent.Pods)),
-	}
-	for i := range s.Runtime.Sandboxes {
-		sb := &s.Runtime.Sandboxes[i]
-		x.sandboxes[sb.Pod] = append(x.sandboxes[sb.Pod], sb)
 	}
 	if s.Kubelet.View.Known() {
 		for i := range s.Kubelet.View.Pods {

@@ -37,7 +37,7 @@ type finding struct {
 // and until when to wait. It returns the history for the next look; the
 // arguments are not changed. The verdicts are in a stable order.
 func Judge(policy config.Restart, s *node.Snapshot, h History) ([]Verdict, History) {
-	x := newIndex(policy, s, h.begin(s))
+	x := newIndex(policy, s, h)
 	findings := x.diagnose()
 	next := x.history.end(s, findings)
 	verdicts := make([]Verdict, 0, len(findings))
@@ -49,6 +49,9 @@ func Judge(policy config.Restart, s *node.Snapshot, h History) ([]Verdict, Histo
 }
 
 func (x *index) verdict(f *finding, h *History) Verdict {
+	if f.state == Healthy {
+		return Verdict{Key: f.key, State: f.state, Detail: f.detail, Target: f.target, history: h}
+	}
 	id := faultID(f)
 	fault := h.Faults[id]
 	v := Verdict{Key: f.key, State: f.state, Detail: f.detail, Since: fault.Since, Looks: fault.Looks, Target: f.target, history: h, first: fault.First}

@@ -14,6 +14,7 @@ import (
 type pod struct {
 	*index
 	manifest  *node.Manifest
+	seen      ManifestSeen
 	sandboxes []*node.Sandbox
 	// view is the kubelet's; nil if there is none.
 	view  *node.PodView
@@ -31,7 +32,7 @@ type pod struct {
 }
 
 func (x *index) pod(m *node.Manifest) *pod {
-	p := &pod{index: x, manifest: m, view: x.views[m.Name], sandboxes: x.sandboxes[m.Name], grace: m.Grace()}
+	p := &pod{index: x, manifest: m, seen: x.history.Manifests[m.Name.String()], view: x.views[m.Name], sandboxes: x.sandboxes[m.Name], grace: m.Grace()}
 	p.uid, p.uidFrom = p.generation()
 	for _, sb := range p.sandboxes {
 		switch {
@@ -60,27 +61,26 @@ func betterSandbox(a, b *node.Sandbox) bool {
 // The kubelet's hash is not computed: it differs between versions. Nor does the
 // file's modification time say anything.
 func (p *pod) generation() (uid, from string) {
-	seen := p.history.Manifests[p.manifest.Name.String()]
 	switch {
 	case p.manifest.Pod.UID != "":
 		return string(p.manifest.Pod.UID), "the manifest names its UID"
 	case p.view != nil:
 		return p.view.UID, "the kubelet names its UID"
-	case seen.UID != "":
-		return seen.UID, "seen with this content"
+	case p.seen.UID != "":
+		return p.seen.UID, "seen with this content"
 	}
 	// Blind: the one generation that came after the content changed before our
 	// eyes, or the only one there is.
 	var candidates []string
 	for _, sb := range p.sandboxes {
-		if sb.Static() && !slices.Contains(seen.Before, sb.UID) && !slices.Contains(candidates, sb.UID) {
+		if sb.Static() && !slices.Contains(p.seen.Before, sb.UID) && !slices.Contains(candidates, sb.UID) {
 			candidates = append(candidates, sb.UID)
 		}
 	}
 	switch {
 	case len(candidates) != 1:
 		return "", ""
-	case seen.Changed:
+	case p.seen.Changed:
 		return candidates[0], "it came after the manifest changed"
 	case p.contradicts(p.sandboxOf(candidates[0])) != "":
 		return "", ""
@@ -120,13 +120,12 @@ func (p *pod) contradicts(sb *node.Sandbox) string {
 // newer tells whether the manifest stands for a generation newer than the
 // sandbox that the claim is about, and how that is known.
 func (a *subjectOf) newer() (node.Answer, string) {
-	seen := a.history.Manifests[a.manifest.Name.String()]
 	switch {
 	case a.manifest.Pod.UID != "" && string(a.manifest.Pod.UID) != a.sandbox.UID:
 		return node.Yes, "the manifest names another UID"
 	case a.view != nil && a.view.UID != a.sandbox.UID:
 		return node.Yes, "the kubelet lists another UID"
-	case slices.Contains(seen.Before, a.sandbox.UID):
+	case slices.Contains(a.seen.Before, a.sandbox.UID):
 		return node.Yes, "the manifest changed before our eyes"
 	}
 	if what := a.contradicts(a.sandbox); what != "" {

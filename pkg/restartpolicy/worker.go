@@ -41,7 +41,16 @@ func (q question) images() (node.Answer, string) {
 			}
 		}
 	}
-	phase := p.initPhase()
+	phase := initPhase{reached: -1}
+	switch {
+	case p.current != nil:
+		phase = p.initPhase()
+	case !p.seen.Ran:
+		return node.Yes, "" // its sandbox comes first
+	default:
+		// The worker may still be at what was in a sandbox that is gone.
+		phase = initPhase{done: true, reached: len(spec.InitContainers)}
+	}
 	for i := range spec.InitContainers {
 		if i > phase.reached+1 || phase.done && !sidecar(&spec.InitContainers[i]) {
 			continue
@@ -80,13 +89,18 @@ func (q question) imageToStart(c *corev1.Container) (node.Answer, string) {
 // oldImages is the same for an old generation: what its containers were made
 // from may have been removed, and its worker pulls it before it can be ended.
 func (q question) oldImages() (node.Answer, string) {
-	sb := q.f.about.sandbox
-	for i := range sb.Containers {
-		c := &sb.Containers[i]
-		if newest, _ := sb.Newest(c.Name); newest.ID != c.ID || c.State == node.ContainerRunning || c.Image == "" || q.f.about.plainInit(c.Name) {
+	spec := &q.f.about.manifest.Pod.Spec
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		rec, ok := q.f.about.sandbox.Newest(c.Name)
+		image := rec.Image
+		switch {
+		case rec.State == node.ContainerRunning, ok && image == "":
 			continue
+		case !ok:
+			image = c.Image // its record was removed, or only the new one has it
 		}
-		if answer, why := q.image(containerOf(&q.f.about.manifest.Pod.Spec, c.Name), c.Image); answer != node.Yes {
+		if answer, why := q.image(c, image); answer != node.Yes {
 			return answer, why + ", of the old " + c.Name
 		}
 	}
@@ -141,18 +155,19 @@ func (q question) inHand() (node.Answer, string) {
 		}
 		return node.No, callText(c)
 	}
-	if p.current == nil {
+	sb := q.f.about.sandbox
+	if sb == nil {
 		return node.Yes, ""
 	}
 	for _, containers := range [][]corev1.Container{p.manifest.Pod.Spec.InitContainers, p.manifest.Pod.Spec.Containers} {
 		for i := range containers {
 			c := &containers[i]
-			rec, ok := p.current.Newest(c.Name)
+			rec, ok := sb.Newest(c.Name)
 			if !ok || c.Name == q.f.key.Container || rec.State != node.ContainerRunning ||
 				c.Lifecycle == nil || c.Lifecycle.PostStart == nil || q.now()-q.fault.Since > hookLimit {
 				continue
 			}
-			if st, viewed := p.status(c.Name); viewed && st.State.Running != nil {
+			if st, viewed := p.status(c.Name); viewed && sb == p.current && st.State.Running != nil {
 				continue
 			}
 			return node.No, "the postStart hook of " + c.Name + " may still run"
