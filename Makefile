@@ -88,6 +88,8 @@ test-box: prepare ## unit tests of the node in a box, and one box booted
 test-e2e: build prepare ## e2e cases in boxes (LABELS="!Slow" PARALLEL=9)
 	@mkdir -p $(OUT)/report && rm -f $(NODEPAGE)
 	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper NODEKEEPER_PAGE=$(NODEPAGE) $(GO) test -v -count=1 -timeout 60m -parallel $(PARALLEL) ./e2e/... -label-filter='$(LABELS)'
+	@# The core cases once more, on a node like those of kubeadm.
+	cd test && NODEKEEPER_BINARY=$(CURDIR)/$(OUT)/nodekeeper $(GO) test -v -count=1 -timeout 30m -parallel $(PARALLEL) ./e2e/... -plain -label-filter='Core && $(LABELS)'
 	@# The page of a real node, in a browser, where the cases that ran have made one.
 	@if test -e $(NODEPAGE); then cd test/report && export GOWORK=off && $(GO) run ./prepare && CGO_ENABLED=0 $(GO) test -count=1 -timeout 5m -v -run TestReportPage . -page $(NODEPAGE); fi
 

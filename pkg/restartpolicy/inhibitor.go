@@ -109,7 +109,10 @@ var inhibitorTable = []inhibitor{
 		return when(a.history.Stepped > 0, a.within(a.history.Stepped, a.policy.HoldOffs.ClockStep))
 	}},
 	{"other-pod-ends", "another pod uses its grace: a kubelet that starts would wait for it", func(a *asked) string {
-		return when(a.kind == RestartKubelet && a.pod(), a.otherEnds())
+		if a.kind != RestartKubelet || !a.pod() {
+			return ""
+		}
+		return a.otherEnds()
 	}},
 	{"kubelet-first", "the kubelet itself is down, and comes first", func(a *asked) string {
 		return when(a.pod() && a.needsKubelet() && a.snap.Kubelet.Unit.ActiveState != "" && !a.kubeletUp(), unitText(a.snap.Kubelet.Unit))
@@ -296,27 +299,30 @@ const kubeletStartUp = time.Minute
 const endingSlack = 30 * time.Second
 
 // endingOf are the pods that the kubelet is ending, and that still run: those
-// that it calls so, and those whose manifest is gone or has changed, for as long
-// as their grace may last.
+// that it calls so, and those whose manifest is gone, or has changed or come back
+// since the sandbox was made, for as long as their grace may last.
 func endingOf(s *node.Snapshot, h *History) []node.PodName {
 	var out []node.PodName
 	runs := func(sb *node.Sandbox) bool {
 		return slices.ContainsFunc(sb.Containers, func(c node.Container) bool { return c.State == node.ContainerRunning })
 	}
-	for id, f := range h.Faults {
-		if f.State != NoManifest && f.State != WaitingForOld {
+	for i := range s.Runtime.Sandboxes {
+		sb := &s.Runtime.Sandboxes[i]
+		if !sb.Static() || !runs(sb) {
 			continue
 		}
-		name := podOf(id)
-		for _, sb := range s.Runtime.Of(name) {
-			grace := graceOf(&sb)
-			if grace < 0 {
-				grace = hour
-			}
-			if runs(&sb) && s.Taken.Boot-f.Since < grace+endingSlack {
-				out = append(out, name)
-				break
-			}
+		grace, since := graceOf(sb), time.Duration(0)
+		if grace < 0 {
+			grace = hour
+		}
+		if seen, ok := h.Manifests[sb.Pod.String()]; ok && !seen.Gone {
+			since = seen.Since
+		} else if f, ok := h.Faults[faultID(&finding{key: Key{PodName: sb.Pod}, state: NoManifest})]; ok {
+			since = f.Since
+		}
+		age := s.Taken.Boot - since
+		if since > 0 && age < grace+endingSlack && s.Taken.Wall.Sub(sb.CreatedAt) > age && !slices.Contains(out, sb.Pod) {
+			out = append(out, sb.Pod)
 		}
 	}
 	for i := range s.Kubelet.View.Pods {

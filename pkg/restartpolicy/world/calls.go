@@ -129,7 +129,8 @@ func (c *crio) halt(o *task, k *container, grace time.Duration) error {
 	}
 	ends := min(k.spec.Ends, grace)
 	k.ends = o.sim.now + ends
-	o.sleep(ends)
+	for until := k.ends; k.process == node.ProcessAlive && o.awaitUntil(&k.died, until); {
+	}
 	k.ends = 0
 	code := int32(143)
 	if k.spec.Ends > grace {

@@ -101,6 +101,8 @@ type container struct {
 	// busy is set while a call works on the record; others wait.
 	busy  bool
 	freed cond
+	// died wakes whoever waits for its process to end.
+	died cond
 	// ends is by when a stop that is in hand has ended; 0 for none.
 	ends time.Duration
 	life int // numbers its lives, so that a stale end is none

@@ -20,6 +20,7 @@ var incurable = map[string]*fault{
 		inject: func(s *scene, e Event) {},
 	},
 	"image-missing": {
+		prepare: onlyAlways,
 		inject: func(s *scene, e Event) {
 			_, c := s.main(e)
 			s.store(c.Image, false)

@@ -43,6 +43,7 @@ func (w *World) end(k *container, code int32, reason string) {
 	}
 	k.process, k.life = node.ProcessGone, k.life+1
 	w.crio.version++
+	k.died.broadcast(&w.sim)
 	if !k.monitor {
 		return
 	}
