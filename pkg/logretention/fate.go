@@ -74,11 +74,12 @@ func newerGeneration(s *node.Snapshot, a *attempt) bool {
 	return false
 }
 
-// hidden tells whether a pod's manifest may be in the directory all the same:
-// in a file that cannot be read, of which nobody knows whose it is.
+// hidden tells whether the manifest of a pod may be in the directory all the
+// same: in a file that cannot be read, of which nobody knows whose it is, or in one
+// that another pod's UID keeps from counting.
 func hidden(i node.Intent, name node.PodName) bool {
 	for _, p := range i.Problems {
-		if p.Kind != node.ProblemDuplicate && (p.Pod == name || p.Pod == node.PodName{}) {
+		if p.Pod == name || p.Pod == (node.PodName{}) && p.Kind != node.ProblemDuplicate {
 			return true
 		}
 	}

@@ -44,6 +44,8 @@ func TestFate(t *testing.T) {
 			"d1", false, end, ending.FateUnknown},
 		{"a file of nobody knows whom", &node.Snapshot{Intent: node.Intent{Problems: []node.ManifestProblem{{Kind: node.ProblemUnreadable}}}},
 			"d1", false, end, ending.FateUnknown},
+		{"its UID is another pod's too", &node.Snapshot{Intent: node.Intent{Problems: []node.ManifestProblem{{Kind: node.ProblemDuplicate, Pod: name}}}},
+			"d1", false, end, ending.FateUnknown},
 		{"another pod's file", &node.Snapshot{Intent: node.Intent{Problems: []node.ManifestProblem{{Kind: node.ProblemUnparsable, Pod: node.PodName{Name: "x"}}}}},
 			"d1", false, end, ending.Removed},
 		{"the kubelet has another UID", &node.Snapshot{Intent: manifest("d2", before), Kubelet: view("uid2")}, "", false, end, ending.Replaced},

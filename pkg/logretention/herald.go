@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nodekeeper/nodekeeper/pkg/logretention/reader"
@@ -24,15 +25,18 @@ const (
 // herald writes one journal entry for each attempt that ended in trouble: its
 // facts, and the end of its log, for `oc adm node-logs -u nodekeeper`.
 type herald struct {
-	root, node string
-	tail       int64
-	journal    func(fields map[string]string, message string, priority int) error
-	log        *slog.Logger
-	entries    chan record.Entry
+	root    string
+	node    atomic.Value // its name: a string
+	tail    int64
+	journal func(fields map[string]string, message string, priority int) error
+	log     *slog.Logger
+	entries chan record.Entry
 }
 
 func newHerald(root, node string, tail int64, journal func(map[string]string, string, int) error, log *slog.Logger) *herald {
-	return &herald{root: root, node: node, tail: tail, journal: journal, log: log, entries: make(chan record.Entry, heralded)}
+	h := &herald{root: root, tail: tail, journal: journal, log: log, entries: make(chan record.Entry, heralded)}
+	h.node.Store(node)
+	return h
 }
 
 // tell never blocks: the record is there, whatever the journal does.
@@ -75,7 +79,7 @@ func (h *herald) enter(ctx context.Context, e record.Entry) {
 
 func (h *herald) fields(e record.Entry) map[string]string {
 	f := map[string]string{
-		"NODEKEEPER_NODE":         h.node,
+		"NODEKEEPER_NODE":         h.node.Load().(string),
 		"NODEKEEPER_NAMESPACE":    e.Namespace,
 		"NODEKEEPER_POD":          e.Pod,
 		"NODEKEEPER_POD_UID":      e.PodUID,

@@ -31,6 +31,12 @@ func (k *Keeper) look(s *node.Snapshot) {
 	k.rescan()
 	k.watch()
 	k.snapshot = s
+	// The agent may start before the kubelet, whose name the node's is.
+	if name := s.Settings.NodeName; name != "" && name != k.Node {
+		k.Node = name
+		k.store.Rename(name)
+		k.herald.node.Store(name)
+	}
 	for _, a := range k.attempts {
 		if a.over && s.Taken.Boot >= a.ended {
 			k.end(a, a.final)

@@ -22,7 +22,7 @@ const DefaultStorage = "/var/lib/containers/storage"
 // Options are what a Keeper is made of.
 type Options struct {
 	Config config.Logs
-	// Root is the record root, Node the node's name.
+	// Root is the record root, Node the node's name, empty until a look knows it.
 	Root, Node string
 	// Clock gives time and boot ID.
 	Clock node.Clock

@@ -119,7 +119,7 @@ func (s *scene) pass(d time.Duration) {
 func (s *scene) start() {
 	s.Helper()
 	k, err := New(Options{
-		Config: s.config, Root: s.root, Node: "node-1", Clock: s, Storage: s.storage, Watches: s.watches,
+		Config: s.config, Root: s.root, Clock: s, Storage: s.storage, Watches: s.watches,
 		Status: s.status,
 		Journal: func(fields map[string]string, message string, _ int) error {
 			s.lock.Lock()
@@ -212,6 +212,7 @@ func (s *scene) snapshot() *node.Snapshot {
 		Host:   node.Host{BootID: s.bootID, ShuttingDown: s.shutting},
 		Intent: node.Intent{Pods: slices.Clone(s.manifests), Err: s.intentErr, Problems: s.problems},
 	}
+	out.Settings.NodeName = "node-1" // the agent is started before it is known
 	out.Kubelet.View = s.view
 	out.Runtime.Calls = s.calls
 	if out.Runtime.Err = s.criErr; s.criErr != nil {

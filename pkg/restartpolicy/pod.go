@@ -27,7 +27,7 @@ type pod struct {
 	// old are ready sandboxes of other generations.
 	old []*node.Sandbox
 	// foreign is set when a ready sandbox of that name came from no manifest, or
-	// does not say where it came from.
+	// any does not say where it came from.
 	foreign bool
 }
 
@@ -37,7 +37,7 @@ func (x *index) pod(m *node.Manifest) *pod {
 	for _, sb := range p.sandboxes {
 		switch {
 		case !sb.Static():
-			p.foreign = p.foreign || sb.Ready
+			p.foreign = p.foreign || sb.Ready || sb.Source == ""
 		case p.uid != "" && sb.UID == p.uid:
 			if p.current == nil || betterSandbox(sb, p.current) {
 				p.current = sb

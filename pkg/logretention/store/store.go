@@ -64,6 +64,17 @@ type Store struct {
 	updater   bool                    // OpenForUpdate: no index of everything is kept
 }
 
+// Rename sets the node's name in what is written from now on.
+func (s *Store) Rename(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Node = node
+	s.indexes.touchRoot()
+	for at := range s.records {
+		s.indexes.touch(at)
+	}
+}
+
 // OpenForUpdate opens the root beside the agent that works on it, for Hold,
 // Release and Update only: it reads nothing beforehand and repairs nothing.
 // The agent takes the change up with its next change or Tend. The root must
