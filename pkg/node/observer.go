@@ -235,13 +235,13 @@ func (s *Snapshot) missing() []string {
 	return slices.Compact(images)
 }
 
-// imagesDown are those of the pod's records that are down, of its ready sandboxes.
+// imagesDown are those of the pod's records that are down.
 func (s *Snapshot) imagesDown(pod PodName) []string {
 	var images []string
 	for _, sandbox := range s.Runtime.Of(pod) {
 		for i := range sandbox.Containers {
 			c := &sandbox.Containers[i]
-			if newest, _ := sandbox.Newest(c.Name); sandbox.Ready && newest.ID == c.ID && c.State != ContainerRunning && c.Image != "" {
+			if newest, _ := sandbox.Newest(c.Name); newest.ID == c.ID && c.State != ContainerRunning && c.Image != "" {
 				images = append(images, c.Image)
 			}
 		}

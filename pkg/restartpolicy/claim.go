@@ -112,7 +112,7 @@ var (
 			return q.f.about.newer()
 		}}
 	oldImagePresent = claimKind{"image-present", "what the old one's containers were made from is there, so that none is being pulled",
-		func(q question) (node.Answer, string) { return q.oldImages() }}
+		func(q question) (node.Answer, string) { return q.oldImages(q.f.about.sandbox) }}
 	oldIsDown = claimKind{"old-is-down", "a container of the old generation is down, or the kubelet itself says that the new one waits",
 		func(q question) (node.Answer, string) {
 			p := q.f.about.pod

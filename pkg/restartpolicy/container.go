@@ -215,7 +215,7 @@ func (p *pod) withoutRecord(c *corev1.Container, phase initPhase) finding {
 		return p.startFailing(c, node.Container{}, reason, message)
 	}
 	if phase.done || p.inTurn(c) {
-		f.wait, f.overdue = slowStart, Forgotten
+		f.wait, f.overdue, f.after = slowStart, Forgotten, p.lastStart(p.current)
 	}
 	return f
 }

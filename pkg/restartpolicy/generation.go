@@ -95,12 +95,7 @@ func (p *pod) waits() finding {
 	// A kubelet that starts, or whose calls the runtime's end has broken off,
 	// begins the stop anew, with the whole grace.
 	// And what its worker has just started it can only end now.
-	f.after = max(p.history.Kubelet.Since, p.history.Runtime.Since)
-	for i := range old.Containers {
-		if at := old.Containers[i].StartedAt; !at.IsZero() && !at.After(p.snap.Taken.Wall) {
-			f.after = max(f.after, p.now()-p.ago(at))
-		}
-	}
+	f.after = max(p.history.Kubelet.Since, p.history.Runtime.Since, p.lastStart(old))
 	if c, down := p.firstDown(old); down {
 		f.down = true
 		f.detail += ", whose container " + c + " has exited"

@@ -110,5 +110,8 @@ func (x *index) ago(t time.Time) time.Duration {
 	return max(0, x.snap.Taken.Wall.Sub(t))
 }
 
+// lived is the part of an age that somebody has lived through.
+func (x *index) lived(age time.Duration) time.Duration { return x.history.lived(age, x.now()) }
+
 // now is the boot clock.
 func (x *index) now() time.Duration { return x.snap.Taken.Boot }

@@ -223,6 +223,18 @@ func (p *pod) target(sb *node.Sandbox) Target {
 	return t
 }
 
+// lastStart is when a container of the sandbox was last started, on the boot clock;
+// 0 if nothing that makes sense tells.
+func (p *pod) lastStart(sb *node.Sandbox) time.Duration {
+	last := time.Duration(0)
+	for i := range sb.Containers {
+		if at := sb.Containers[i].StartedAt; !at.IsZero() && !at.After(p.snap.Taken.Wall) {
+			last = max(last, p.now()-p.ago(at))
+		}
+	}
+	return last
+}
+
 // graceOf is the grace period that the kubelet wrote on the sandbox's
 // containers: that of its own generation. Negative if it is unknown of any.
 func graceOf(sb *node.Sandbox) time.Duration {

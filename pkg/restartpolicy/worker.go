@@ -41,15 +41,19 @@ func (q question) images() (node.Answer, string) {
 			}
 		}
 	}
-	phase := initPhase{reached: -1}
-	switch {
-	case p.current != nil:
+	// Without a sandbox the worker may still be at what was in one that is gone.
+	phase := initPhase{done: true, reached: len(spec.InitContainers)}
+	if p.current != nil {
 		phase = p.initPhase()
-	case !p.seen.Ran:
-		return node.Yes, "" // its sandbox comes first
-	default:
-		// The worker may still be at what was in a sandbox that is gone.
-		phase = initPhase{done: true, reached: len(spec.InitContainers)}
+	} else {
+		for _, sb := range p.sandboxes {
+			if answer, why := q.oldImages(sb); answer != node.Yes {
+				return answer, why
+			}
+		}
+		if !p.seen.Ran {
+			return node.Yes, "" // its sandbox comes first
+		}
 	}
 	for i := range spec.InitContainers {
 		if i > phase.reached+1 || phase.done && !sidecar(&spec.InitContainers[i]) {
@@ -88,14 +92,14 @@ func (q question) imageToStart(c *corev1.Container) (node.Answer, string) {
 
 // oldImages is the same for an old generation: what its containers were made
 // from may have been removed, and its worker pulls it before it can be ended.
-func (q question) oldImages() (node.Answer, string) {
+func (q question) oldImages(sb *node.Sandbox) (node.Answer, string) {
 	spec := &q.f.about.manifest.Pod.Spec
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		rec, ok := q.f.about.sandbox.Newest(c.Name)
+		rec, ok := sb.Newest(c.Name)
 		image := rec.Image
 		switch {
-		case rec.State == node.ContainerRunning, ok && image == "":
+		case rec.State == node.ContainerRunning, ok && image == "", !ok && !sb.Ready:
 			continue
 		case !ok:
 			image = c.Image // its record was removed, or only the new one has it
@@ -163,11 +167,17 @@ func (q question) inHand() (node.Answer, string) {
 		for i := range containers {
 			c := &containers[i]
 			rec, ok := sb.Newest(c.Name)
-			if !ok || c.Name == q.f.key.Container || rec.State != node.ContainerRunning ||
-				c.Lifecycle == nil || c.Lifecycle.PostStart == nil || q.now()-q.fault.Since > hookLimit {
+			if !ok || c.Name == q.f.key.Container || rec.State != node.ContainerRunning || c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 				continue
 			}
-			if st, viewed := p.status(c.Name); viewed && sb == p.current && st.State.Running != nil {
+			age := max(q.now()-q.fault.Since, q.lived(q.ago(rec.StartedAt)))
+			if st, viewed := p.status(c.Name); viewed && sb == p.current {
+				if st.State.Running != nil && (st.ContainerID == "" || strings.HasSuffix(st.ContainerID, rec.ID)) {
+					continue // it is told of once its hook is through
+				}
+				age = q.now() - q.fault.Since
+			}
+			if age > hookLimit {
 				continue
 			}
 			return node.No, "the postStart hook of " + c.Name + " may still run"

@@ -81,8 +81,8 @@ var ofContainers = map[string]func(*scene, Event){
 	},
 	"pull": func(s *scene, e Event) {
 		p, c := s.main(e)
-		if c.Pull == "Never" {
-			return
+		if c.Pull == "Never" || !s.images[c.Image] {
+			return // or it is being pulled already
 		}
 		s.store(c.Image, false)
 		s.pulls[c.Image] = e.For
