@@ -18,8 +18,8 @@ const (
 // own, and those for the whole node since it began. A refused one is a try as
 // well: what is refused is not passed over for something harder. One that an
 // inhibitor refused is none: what holds a step back passes, and it is taken then.
-// Acts older than the breaker's reset do not count, refused ones no
-// longer than the longest gap.
+// Acts older than the breaker's reset do not count; refused ones, and calls
+// about one pod that failed, no longer than the longest gap.
 func (a *asked) tries() []Act {
 	if a.verdict.State == Rejected {
 		return a.retries()
@@ -27,7 +27,8 @@ func (a *asked) tries() []Act {
 	var out []Act
 	for _, act := range a.ledger.Acts {
 		age := act.age(a.snap.Host.BootID, a.snap.Taken)
-		if age > a.policy.BreakerReset.Duration || act.Result == ResultRefused && age > StepOf(a.policy.Steps, act.Kind).GapMax.Duration {
+		short := act.Result == ResultRefused || act.Result == ResultFailed && !act.Kind.NodeWide()
+		if age > a.policy.BreakerReset.Duration || short && age > StepOf(a.policy.Steps, act.Kind).GapMax.Duration {
 			continue
 		}
 		if act.BootID != a.snap.Host.BootID || act.inhibited() {

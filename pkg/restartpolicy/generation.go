@@ -21,6 +21,7 @@ func (p *pod) oldGenerations() []finding {
 	sb := p.old[0]
 	f := p.whole(TwoGenerations, sb, "sandbox "+short(sb.ID)+" of old UID "+short(sb.UID)+" runs beside the new revision")
 	f.wait = f.target.Grace + p.policy.Deadlines.TwoGenerations.Duration
+	p.stopHangs(&f)
 	return []finding{f}
 }
 
@@ -101,11 +102,17 @@ func (p *pod) waits() finding {
 		f.detail += ", whose container " + c + " has exited"
 		f.wait = f.target.Grace + dl.WaitingForOld.Duration
 	}
-	if call, hung := p.call(p.manifest.Name, ends, dl.HungCall.Duration); hung {
+	p.stopHangs(&f)
+	return f
+}
+
+// stopHangs makes the finding about an old generation one about its stop, where
+// that hangs in the runtime.
+func (p *pod) stopHangs(f *finding) {
+	if call, hung := p.call(p.manifest.Name, ends, p.policy.Deadlines.HungCall.Duration); hung {
 		f.state = StopHung
 		f.detail += "; " + callText(call)
 	}
-	return f
 }
 
 // notRead tells that the kubelet itself lists, as what runs, a generation that

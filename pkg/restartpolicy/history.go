@@ -30,6 +30,8 @@ type History struct {
 	BootID string `json:"bootID"`
 	// Looked is when the last look was.
 	Looked time.Duration `json:"looked,omitempty"`
+	// Answered is the last look at which the runtime answered.
+	Answered time.Duration `json:"answered,omitempty"`
 	// Offset is wall minus boot clock at the last look; Stepped is when it last
 	// jumped.
 	Offset  time.Duration `json:"offset"`
@@ -67,6 +69,9 @@ type Fault struct {
 	Since time.Duration `json:"since"`
 	First time.Duration `json:"first,omitempty"`
 	Looks int           `json:"looks"`
+	// Before is the last look before First at which the runtime answered, 0 if
+	// there was none: it may have begun right after that.
+	Before time.Duration `json:"before,omitempty"`
 	// Proved is since when all claims of its proof hold, 0 while one does not.
 	Proved time.Duration `json:"proved,omitempty"`
 	// Held is the last look at which they held.
@@ -121,7 +126,7 @@ func (h History) begin(s *node.Snapshot, sandboxes map[node.PodName][]*node.Sand
 	if fresh {
 		h = History{Offset: out.Offset, Looked: now}
 	}
-	out.Pauses = h.Pauses
+	out.Pauses, out.Answered = h.Pauses, h.Answered
 	if d := notLived(s, h.Looked); d > 0 {
 		h = h.skip(d)
 		out.Pauses = append(slices.Clip(h.Pauses), Pause{now, d})
@@ -296,9 +301,9 @@ func (h History) end(s *node.Snapshot, findings []finding) History {
 		}
 		id := faultID(f)
 		old, ok := before[id]
-		now := Fault{State: f.state, Subject: subject(f), Since: s.Taken.Boot, First: s.Taken.Boot, Looks: 1, Wait: f.wait}
+		now := Fault{State: f.state, Subject: subject(f), Since: s.Taken.Boot, First: s.Taken.Boot, Before: h.Answered, Looks: 1, Wait: f.wait}
 		if ok && old.Subject == now.Subject {
-			now.Since, now.First, now.LastHung = old.Since, old.First, old.LastHung
+			now.Since, now.First, now.Before, now.LastHung = old.Since, old.First, old.Before, old.LastHung
 			if class(f.state) == "down" || f.state == RuntimeDown {
 				// What is waited for may end, and takes its time even then.
 				now.Wait = max(now.Wait, old.Wait)
@@ -312,6 +317,9 @@ func (h History) end(s *node.Snapshot, findings []finding) History {
 		}
 		now.Seen = s.Taken.Boot
 		h.Faults[id] = now
+	}
+	if s.Runtime.Err == nil {
+		h.Answered = s.Taken.Boot
 	}
 	// What could not be seen this time is remembered, and must be confirmed
 	// anew before anything is done about it.

@@ -126,7 +126,8 @@ var inhibitorTable = []inhibitor{
 		return when(a.pod() && a.needsKubelet() && a.history.Kubelet.Started > 0, a.within(a.history.Kubelet.Since, a.policy.HoldOffs.KubeletStart))
 	}},
 	{"kubelet-starting", "the kubelet is in its own start-up", func(a *asked) string {
-		return when(a.kind == RestartKubelet && a.verdict.State != KubeletDown && a.history.Kubelet.Started > 0,
+		waits := a.kind == RestartKubelet && a.verdict.State != KubeletDown || a.kind == StopSandbox || a.verdict.State == DuplicateRunning
+		return when(waits && a.history.Kubelet.Started > 0,
 			a.within(a.history.Kubelet.Since, config.Duration{Duration: kubeletStartUp}))
 	}},
 	{"runtime-hold-off", "the runtime has just started", func(a *asked) string {
@@ -315,13 +316,19 @@ func endingOf(s *node.Snapshot, h *History) []node.PodName {
 		if grace < 0 {
 			grace = hour
 		}
-		if seen, ok := h.Manifests[sb.Pod.String()]; ok && !seen.Gone {
+		seen, ok := h.Manifests[sb.Pod.String()]
+		if ok && !seen.Gone {
 			since = seen.Since
+			if seen.UID != sb.UID {
+				// A stop that kubelet or runtime did not live to see begins anew.
+				since = max(since, h.Kubelet.Since, h.Runtime.Since)
+			}
 		} else if f, ok := h.Faults[faultID(&finding{key: Key{PodName: sb.Pod}, state: NoManifest})]; ok {
 			since = f.Since
 		}
 		age := s.Taken.Boot - since
-		if since > 0 && age < grace+endingSlack && s.Taken.Wall.Sub(sb.CreatedAt) > age && !slices.Contains(out, sb.Pod) {
+		older := s.Taken.Wall.Sub(sb.CreatedAt) > s.Taken.Boot-seen.Since
+		if since > 0 && age < grace+endingSlack && older && !slices.Contains(out, sb.Pod) {
 			out = append(out, sb.Pod)
 		}
 	}

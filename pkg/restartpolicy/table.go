@@ -55,7 +55,7 @@ var Rows = []Row{
 		Waits: "the old one's grace + 60 s after a container of it went down, + 180 s while none is; anew when kubelet or runtime have started",
 		Proof: []claimKind{kubeletRuns, newRevision, oldIsDown, oldImagePresent, nothingInHand},
 		Steps: []StepKind{RestartKubelet}},
-	{State: StopHung, Means: "A new revision waits for an old one whose stop hangs in the runtime.",
+	{State: StopHung, Means: "A new revision waits for an old one, or runs beside it, whose stop hangs in the runtime.",
 		Waits: "as above", Proof: []claimKind{callHangs}, Steps: []StepKind{RestartRuntime},
 		Never: "The kubelet is not restarted meanwhile: it would be blocked by the same call."},
 	{State: TwoGenerations, Means: "An old revision runs beside the new one.",

@@ -228,9 +228,9 @@ func (q question) silent() (node.Answer, string) {
 }
 
 // died is when the container went down: as the runtime says, where that makes
-// sense, and no later than when it was first seen.
+// sense, and otherwise no later than the last look that may not have seen it.
 func (q question) died() time.Duration {
-	at := q.fault.First
+	at := min(q.fault.First, cmp.Or(q.fault.Before, kubeletStarted(q.snap), q.fault.First))
 	if end := q.f.about.rec.FinishedAt; !end.IsZero() && !end.After(q.snap.Taken.Wall) {
 		at = min(at, max(0, q.now()-q.ago(end)))
 	}

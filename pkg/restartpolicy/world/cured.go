@@ -38,6 +38,9 @@ func curedAmid(d Decision, sc *Scenario) string {
 		// from one that has nothing to do, where all runs and nobody lists pods.
 		return ""
 	}
+	if !sc.viewed() && sc.Fault == "new-revision-waits" && strings.HasSuffix(why, "-old-is-down") {
+		return "" // all of the old one runs: no local evidence tells that it should not
+	}
 	return why
 }
 
@@ -56,6 +59,8 @@ func (r *result) cured(sc *Scenario) string {
 			// The clock was set back as well.
 		case a.Step.State == restartpolicy.Leftover, a.Step.State == restartpolicy.CreatedNotStarted:
 			// A kubelet or runtime that is ended between create and start leaves one.
+		case a.Step.State == restartpolicy.TwoGenerations && slices.ContainsFunc(sc.Events, func(e Event) bool { return strings.HasSuffix(e.Kind, "-kubelet") }):
+			// A kubelet that is started without its API server leaves the old one.
 		case a.Step.State == restartpolicy.DuplicateRunning && slices.ContainsFunc(sc.Events, func(e Event) bool { return e.Kind == "slow-start" }):
 			// A start that the kubelet has given up comes to an end later.
 		case !slices.Contains(f.also, a.Step.Kind):
@@ -72,6 +77,9 @@ func (r *result) cured(sc *Scenario) string {
 		return ""
 	case slices.ContainsFunc(r.acts, func(a Act) bool { return a.Result == restartpolicy.ResultStarted }):
 		return "" // the agent was ended in its midst: it counts as tried
+	case slices.ContainsFunc(r.acts, func(a Act) bool { return a.Result == restartpolicy.ResultFailed }) &&
+		slices.ContainsFunc(sc.Events, func(e Event) bool { return strings.HasSuffix(e.Kind, "-runtime") }):
+		return "" // so was the runtime: it is tried again after the longest gap
 	case r.well == 0:
 		return sc.Fault + " is not cured: " + r.scene.well() + "; " + r.held()
 	case len(sc.Events) == 0 && r.well > shown+f.bound(sc):
