@@ -288,18 +288,16 @@ func generations(sandboxes []*node.Sandbox, before []string) []string {
 // end returns the history after the look, with its findings.
 func (h History) end(s *node.Snapshot, findings []finding) History {
 	before := h.Faults
-	h.Faults = make(map[string]Fault, len(before))
+	h.Faults = make(map[string]Fault, len(findings))
 	unseen := map[node.PodName]bool{}
 	for i := range findings {
 		f := &findings[i]
-		switch f.state {
-		case Healthy:
-			continue
-		case Unknown:
+		if f.state == Unknown {
 			unseen[f.key.PodName] = true
 			continue
 		}
-		id := faultID(f)
+		f.id = faultID(f)
+		id := f.id
 		old, ok := before[id]
 		now := Fault{State: f.state, Subject: subject(f), Since: s.Taken.Boot, First: s.Taken.Boot, Before: h.Answered, Looks: 1, Wait: f.wait}
 		if ok && old.Subject == now.Subject {

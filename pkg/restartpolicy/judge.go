@@ -15,7 +15,9 @@ const OptOut = "nodekeeper.io/restart"
 
 // finding is what one snapshot says about one key, before its age is known.
 type finding struct {
-	key    Key
+	key Key
+	// id is its fault's, once that is on record.
+	id     string
 	state  State
 	detail string
 	// wait is how long the finding may last before a step is due, counted from
@@ -49,11 +51,7 @@ func Judge(policy config.Restart, s *node.Snapshot, h History) ([]Verdict, Histo
 }
 
 func (x *index) verdict(f *finding, h *History) Verdict {
-	if f.state == Healthy {
-		return Verdict{Key: f.key, State: f.state, Detail: f.detail, Target: f.target, history: h}
-	}
-	id := faultID(f)
-	fault := h.Faults[id]
+	fault := h.Faults[f.id]
 	v := Verdict{Key: f.key, State: f.state, Detail: f.detail, Since: fault.Since, Looks: fault.Looks, Target: f.target, history: h, first: fault.First}
 	if f.state == Unknown {
 		v.Since = x.now()
@@ -69,8 +67,8 @@ func (x *index) verdict(f *finding, h *History) Verdict {
 	v.Steps = row.Steps
 	v.Proof = x.prove(row, f, fault)
 	fault.prove(v.Missing(), x.now())
-	h.Faults[id] = fault
-	named := h.Faults[string(StartFailing)+id[strings.Index(id, "|"):]]
+	h.Faults[f.id] = fault
+	named := h.Faults[string(StartFailing)+f.id[strings.Index(f.id, "|"):]]
 	v.Due = x.due(f, fault, named)
 	if f.overdue != "" && x.now() >= v.Due {
 		v.State = f.overdue

@@ -48,10 +48,13 @@ func TestQuietNode(t *testing.T) {
 		"a manifest with a deletionTimestamp": {says: "deletionTimestamp", begin: func(s *scene) {
 			s.put(podSpec{name: "deleted", more: []string{`deletionTimestamp: "2026-11-30T10:00:00Z"`}, containers: []container{{name: "main"}}})
 		}},
-		"CNI away for 15 minutes": {says: "network", begin: func(s *scene) {
+		"CNI away for 15 minutes": {begin: func(s *scene) {
 			undo, err := s.box.MoveNetworkAway(s.ctx)
 			s.must(err, "move CNI away")
-			s.after(min(15*time.Minute, *quietSpan*3/4), func() { s.must(undo(s.ctx), "bring CNI back") })
+			s.after(min(15*time.Minute, *quietSpan*3/4), func() {
+				s.statusSays("network")
+				s.must(undo(s.ctx), "bring CNI back")
+			})
 			net := podSpec{name: "net", network: true, containers: []container{{name: "main"}}}
 			s.put(net)
 		}},
@@ -121,12 +124,17 @@ func TestQuietNode(t *testing.T) {
 					t.Fatalf("after %v: %v", time.Since(began).Round(time.Second), err)
 				}
 			}
-			out, _, _ := s.box.Exec(s.ctx, node.AgentProgram, "status", "-o", "wide")
-			if !strings.Contains(out, it.says) {
-				t.Errorf("the status does not say %q:\n%s", it.says, out)
-			}
+			s.statusSays(it.says)
 			s.say("no act in %v", *quietSpan)
 		})
+	}
+}
+
+// statusSays tells that the status says something.
+func (s *scene) statusSays(text string) {
+	out, _, _ := s.box.Exec(s.ctx, node.AgentProgram, "status", "-o", "wide")
+	if !strings.Contains(out, text) {
+		s.Errorf("the status does not say %q:\n%s", text, out)
 	}
 }
 
