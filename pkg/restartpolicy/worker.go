@@ -78,7 +78,11 @@ func (q question) images() (node.Answer, string) {
 // about to start; Yes for any other.
 func (q question) imageToStart(c *corev1.Container) (node.Answer, string) {
 	p := q.f.about.pod
-	rec, ok := p.newest(c.Name)
+	var rec node.Container
+	ok := false
+	if p.current != nil {
+		rec, ok = p.current.Newest(c.Name)
+	}
 	if ok && (rec.State == node.ContainerRunning || rec.State == node.ContainerExited && !rec.StatusUnknown && !sidecar(c) &&
 		(p.plainInit(c.Name) && !initFailed(rec) || AfterExit(&p.manifest.Pod.Spec, c, rec.ExitCode, p.gates) == RestartNo)) {
 		return node.Yes, ""
