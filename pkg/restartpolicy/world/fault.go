@@ -56,8 +56,10 @@ func afterGrace(d time.Duration) func(*Scenario) time.Duration {
 		p := sc.Pods[sc.FaultAt.Pod%len(sc.Pods)]
 		late := d + 2*p.annotated()
 		for _, c := range p.all() {
-			if c.PostStart > 0 && !sc.viewed() {
-				return late + 20*time.Minute // whether a hook still runs cannot be told
+			if c.PostStart > 0 && (!sc.viewed() || sc.Fault == "new-revision-waits") {
+				// Whether a hook still runs cannot be told, nor with a view that lists
+				// the new revision.
+				return late + 20*time.Minute
 			}
 		}
 		return late
