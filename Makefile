@@ -19,7 +19,7 @@ STATICCHECK := $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 export NODEKEEPER_CACHE := $(CACHE)
 
 .DEFAULT_GOAL := help
-.PHONY: help test-world build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) krew demo test test-unit test-differential test-guard test-manifests test-report test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
+.PHONY: help test-world test-mutations build machineconfig test-machineconfig image packages test-image build-plugin $(PLUGINS) krew demo test test-unit test-differential test-guard test-manifests test-report test-box test-e2e test-slow prepare bench bench-guard fuzz lint fmt generate clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ test-unit: ## unit, property and adapter tests of the product
 
 test-world: ## the restart rules in a simulated world of its own (TIMELINES=2000 for each property)
 	NODEKEEPER_TIMELINES=$(TIMELINES) $(GO) test -tags world -timeout 170m ./pkg/restartpolicy/world
+
+test-mutations: ## each inhibitor and each claim of a proof, left out in turn: some test notices (an hour)
+	$(GO) test -tags mutations -v -count=1 -timeout 170m -run TestEachInhibitorAndClaimIsNeeded ./pkg/restartpolicy
 
 test-differential: ## the restart rules against the kubelet's own functions
 	cd test/differential && GOWORK=off CGO_ENABLED=0 $(GO) test -trimpath -vet=off -v ./...
