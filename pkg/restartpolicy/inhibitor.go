@@ -312,23 +312,11 @@ func endingOf(s *node.Snapshot, h *History) []node.PodName {
 		if !sb.Static() || !runs(sb) {
 			continue
 		}
-		grace, since := graceOf(sb), time.Duration(0)
+		grace := graceOf(sb)
 		if grace < 0 {
 			grace = hour
 		}
-		seen, ok := h.Manifests[sb.Pod.String()]
-		if ok && !seen.Gone {
-			since = seen.Since
-			if seen.UID != sb.UID {
-				// A stop that kubelet or runtime did not live to see begins anew.
-				since = max(since, h.Kubelet.Since, h.Runtime.Since)
-			}
-		} else if f, ok := h.Faults[faultID(&finding{key: Key{PodName: sb.Pod}, state: NoManifest})]; ok {
-			since = f.Since
-		}
-		age := s.Taken.Boot - since
-		older := s.Taken.Wall.Sub(sb.CreatedAt) > s.Taken.Boot-seen.Since
-		if since > 0 && age < grace+endingSlack && older && !slices.Contains(out, sb.Pod) {
+		if since := endsSince(s, h, sb); since > 0 && s.Taken.Boot-since < grace+endingSlack && !slices.Contains(out, sb.Pod) {
 			out = append(out, sb.Pod)
 		}
 	}
@@ -346,6 +334,22 @@ func endingOf(s *node.Snapshot, h *History) []node.PodName {
 	}
 	slices.SortFunc(out, func(a, b node.PodName) int { return strings.Compare(a.String(), b.String()) })
 	return out
+}
+
+// endsSince is since when the kubelet may be ending what runs in a sandbox,
+// because its manifest is gone, or has changed or come back; 0 if it is not.
+func endsSince(s *node.Snapshot, h *History, sb *node.Sandbox) time.Duration {
+	seen, ok := h.Manifests[sb.Pod.String()]
+	switch {
+	case !ok || seen.Gone:
+		return h.Faults[faultID(&finding{key: Key{PodName: sb.Pod}, state: NoManifest})].Since
+	case s.Taken.Wall.Sub(sb.CreatedAt) <= s.Taken.Boot-seen.Since:
+		return 0
+	case seen.UID == sb.UID:
+		return seen.Since
+	}
+	// A stop that kubelet or runtime did not live to see begins anew.
+	return max(seen.Since, h.Kubelet.Since, h.Runtime.Since)
 }
 
 // otherEnds names one of them that is not the pod at fault.
