@@ -19,10 +19,10 @@ const slowStart = 20 * time.Minute
 // counts as wrong.
 const futureLimit = 30 * time.Second
 
-// containers judges each container of the manifest in the active sandbox.
-func (p *pod) containers() []finding {
+// containers appends a judgement of each container of the manifest in the active
+// sandbox.
+func (p *pod) containers(out []finding) []finding {
 	spec := &p.manifest.Pod.Spec
-	out := make([]finding, 0, len(spec.InitContainers)+len(spec.Containers))
 	phase := p.initPhase()
 	for i := range spec.InitContainers {
 		out = append(out, p.initContainer(i, phase))
@@ -30,7 +30,10 @@ func (p *pod) containers() []finding {
 	for i := range spec.Containers {
 		out = append(out, p.container(&spec.Containers[i], false, phase))
 	}
-	return append(out, p.leftovers()...)
+	if f, ok := p.leftover(); ok {
+		out = append(out, f)
+	}
+	return out
 }
 
 func (p *pod) find(c *corev1.Container, state State, detail string) finding {
@@ -157,11 +160,11 @@ func (p *pod) running(c *corev1.Container, rec node.Container) finding {
 	return p.find(c, Healthy, "")
 }
 
-// leftovers are older records that are not dead beside a newer attempt: one
+// leftover is an older record that is not dead beside a newer attempt: one
 // that was created and never started, because kubelet or runtime died in
 // between, and one that runs, because the runtime finished a start that the
 // kubelet had given up. One at a time: the next look sees the rest.
-func (p *pod) leftovers() []finding {
+func (p *pod) leftover() (finding, bool) {
 	spec := &p.manifest.Pod.Spec
 	newest := ""
 	for i := range p.current.Containers {
@@ -183,9 +186,9 @@ func (p *pod) leftovers() []finding {
 		}
 		f.key.Container = rec.Name
 		f.wait = p.policy.Deadlines.FirstCrash.Duration
-		return []finding{f}
+		return f, true
 	}
-	return nil
+	return finding{}, false
 }
 
 // containerOf is a container of the manifest, or an empty one for a record of

@@ -10,19 +10,19 @@ import (
 	"github.com/nodekeeper/nodekeeper/pkg/node"
 )
 
-// oldGenerations finds old revisions that still run beside the new one: what
+// oldGeneration finds an old revision that still runs beside the new one: what
 // a restart of the kubelet leaves behind when it cannot reach its API server
 // (kubernetes/kubernetes#112814).
-func (p *pod) oldGenerations() []finding {
+func (p *pod) oldGeneration() (finding, bool) {
 	if p.current == nil || !p.current.Ready || len(p.current.Containers) == 0 || len(p.old) == 0 {
-		return nil
+		return finding{}, false
 	}
 	// One at a time: the next look sees the rest.
 	sb := p.old[0]
 	f := p.whole(TwoGenerations, sb, "sandbox "+short(sb.ID)+" of old UID "+short(sb.UID)+" runs beside the new revision")
 	f.wait = f.target.Grace + p.policy.Deadlines.TwoGenerations.Duration
 	p.stopHangs(&f)
-	return []finding{f}
+	return f, true
 }
 
 // notBegun finds a manifest whose current generation has no sandbox yet, or has

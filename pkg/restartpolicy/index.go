@@ -30,8 +30,12 @@ type index struct {
 
 func newIndex(policy config.Restart, s *node.Snapshot, before History) *index {
 	sandboxes := make(map[node.PodName][]*node.Sandbox, len(s.Runtime.Sandboxes))
+	first := make([]*node.Sandbox, len(s.Runtime.Sandboxes)) // room for one of each pod
 	for i := range s.Runtime.Sandboxes {
 		sb := &s.Runtime.Sandboxes[i]
+		if sandboxes[sb.Pod] == nil {
+			sandboxes[sb.Pod] = first[i : i : i+1]
+		}
 		sandboxes[sb.Pod] = append(sandboxes[sb.Pod], sb)
 	}
 	h := before.begin(s, sandboxes)

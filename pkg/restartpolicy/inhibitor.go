@@ -70,10 +70,10 @@ var inhibitorTable = []inhibitor{
 		return text(cmp.Or(a.snap.Kubelet.Unit.Err, a.snap.Runtime.Unit.Err))
 	}},
 	{"kubelet-stopped", "somebody has stopped the kubelet", func(a *asked) string {
-		return when(a.hasUnit(a.snap.Kubelet.Unit) && StoppedOnPurpose(a.snap.Kubelet.Unit), unitText(a.snap.Kubelet.Unit))
+		return whenUnit(a.hasUnit(a.snap.Kubelet.Unit) && StoppedOnPurpose(a.snap.Kubelet.Unit), a.snap.Kubelet.Unit)
 	}},
 	{"runtime-stopped", "somebody has stopped the runtime", func(a *asked) string {
-		return when(a.hasUnit(a.snap.Runtime.Unit) && StoppedOnPurpose(a.snap.Runtime.Unit), unitText(a.snap.Runtime.Unit))
+		return whenUnit(a.hasUnit(a.snap.Runtime.Unit) && StoppedOnPurpose(a.snap.Runtime.Unit), a.snap.Runtime.Unit)
 	}},
 	{"unit-job", "systemd has a job for the kubelet or the runtime", func(a *asked) string {
 		for _, u := range []node.Unit{a.snap.Kubelet.Unit, a.snap.Runtime.Unit} {
@@ -115,7 +115,7 @@ var inhibitorTable = []inhibitor{
 		return a.otherEnds()
 	}},
 	{"kubelet-first", "the kubelet itself is down, and comes first", func(a *asked) string {
-		return when(a.pod() && a.needsKubelet() && a.snap.Kubelet.Unit.ActiveState != "" && !a.kubeletUp(), unitText(a.snap.Kubelet.Unit))
+		return whenUnit(a.pod() && a.needsKubelet() && a.snap.Kubelet.Unit.ActiveState != "" && !a.kubeletUp(), a.snap.Kubelet.Unit)
 	}},
 	{"kubelet-away", "no kubelet works that would start again what is stopped", func(a *asked) string {
 		k := a.snap.Kubelet
@@ -394,6 +394,13 @@ func (a *asked) within(since time.Duration, hold config.Duration) string {
 func when(is bool, why string) string {
 	if is {
 		return why
+	}
+	return ""
+}
+
+func whenUnit(is bool, u node.Unit) string {
+	if is {
+		return unitText(u)
 	}
 	return ""
 }

@@ -138,7 +138,7 @@ func (x *index) diagnose() []finding {
 	for i := range s.Intent.Pods {
 		p := x.pod(&s.Intent.Pods[i])
 		x.pods = append(x.pods, p)
-		out = append(out, p.diagnose()...)
+		out = p.diagnose(out)
 	}
 	return append(out, x.orphans()...)
 }

@@ -159,15 +159,18 @@ func (x *index) learned(manifests map[string]ManifestSeen) {
 	}
 }
 
-func (p *pod) diagnose() []finding {
+// diagnose appends what is to be said of the pod.
+func (p *pod) diagnose(out []finding) []finding {
 	whole := Key{PodName: p.manifest.Name}
 	if p.optedOut() {
-		return []finding{{key: whole, state: Excluded, detail: "annotation " + OptOut + ": off"}}
+		return append(out, finding{key: whole, state: Excluded, detail: "annotation " + OptOut + ": off"})
 	}
 	if p.snap.Runtime.Err != nil {
-		return []finding{{key: whole, state: Unknown, detail: "the runtime does not answer"}}
+		return append(out, finding{key: whole, state: Unknown, detail: "the runtime does not answer"})
 	}
-	out := p.oldGenerations()
+	if f, ok := p.oldGeneration(); ok {
+		out = append(out, f)
+	}
 	if p.view != nil && p.view.Terminating {
 		return append(out, finding{key: whole, state: IntendedDown, detail: "the pod is terminating"})
 	}
@@ -179,10 +182,7 @@ func (p *pod) diagnose() []finding {
 		f.wait = p.policy.Deadlines.StaleRunning.Duration
 		return append(out, f)
 	}
-	if len(out) == 0 {
-		return p.containers()
-	}
-	return append(out, p.containers()...)
+	return p.containers(out)
 }
 
 // anyDown tells that a container of the manifest does not run. While all run,
