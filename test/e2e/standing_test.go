@@ -176,25 +176,42 @@ id=$(crictl runp /tmp/pod.json) && crictl create $id /tmp/ctr.json /tmp/pod.json
 }
 
 // Kubelet or CRI-O are killed between create and start of a container, 20 times
-// in a row: what is left over is removed, and holds back no cure.
+// in a row for a main, a sidecar and an init container: what is left over is
+// removed, and holds back no cure.
 func TestLeftoversAreRemoved(t *testing.T) {
 	for _, killed := range []string{"kubelet", "crio"} {
 		t.Run(killed, func(t *testing.T) {
 			labelled(t, repair, disruptive, slow)
 			s := standing(t, node.Options{Kubeconfig: node.APIClosed, CRIProxy: true})
 			s.run(app("1"))
-			s.run(podSpec{name: "bys", containers: []container{{name: "main"}}})
+			s.run(podSpec{name: "bys", containers: []container{{name: "bys-main"}}, init: []container{
+				{name: "bys-prep", args: []string{"--exit", "0"}}, {name: "bys-car", more: []string{"restartPolicy: Always"}}}})
 			s.agent("steps: {removeContainer: {perHour: 0, gap: 1s, gapMax: 1s}}")
-			for range 20 {
-				kill := s.box.KillKubeletAtStart
-				if killed == "crio" {
-					kill = s.box.KillRuntimeAtStart
+			kill := s.box.KillKubeletAtStart
+			if killed == "crio" {
+				kill = s.box.KillRuntimeAtStart
+			}
+			for _, of := range []string{"bys-main", "bys-car", "bys-prep"} {
+				for range 20 {
+					s.must(kill(s.ctx, of, func() error {
+						if of != "bys-prep" {
+							s.kill("bys", of)
+							return nil
+						}
+						// It is started in a new sandbox only.
+						s.shell("crictl stopp $(crictl pods --name bys-node1 --state ready -q)")
+						return nil
+					}), "kill "+killed+" at the start of "+of)
+					s.eventually(2*time.Minute, "bys runs again", func() bool {
+						for _, name := range []string{"bys-main", "bys-car"} {
+							if _, err := s.box.RunningContainer(s.ctx, "bys-node1", name); err != nil {
+								return false
+							}
+						}
+						return true
+					})
 				}
-				s.must(kill(s.ctx, "bys", func() error { s.kill("bys", "main"); return nil }), "kill "+killed+" at the start")
-				s.eventually(90*time.Second, "bys runs again", func() bool {
-					_, err := s.box.RunningContainer(s.ctx, "bys-node1", "main")
-					return err == nil
-				})
+				s.say("20 starts of %s", of)
 			}
 			s.eventually(20*time.Minute, "no leftover stays", func() bool {
 				out, _, err := s.box.Exec(s.ctx, "crictl", "ps", "-a", "--state", "created", "-q")
