@@ -415,6 +415,6 @@ func (p *pod) outOfOrderFinding(c *corev1.Container, newest, stale node.Containe
 		return p.exited(c, newest)
 	}
 	f := p.findOn(c, stale, OutOfOrder, fmt.Sprintf("attempt %d is dated later than attempt %d: the clock ran backwards", stale.Attempt, newest.Attempt))
-	f.wait = p.policy.Deadlines.Inverted.Duration
+	f.wait, f.newest = p.policy.Deadlines.Inverted.Duration, &newest
 	return f
 }

@@ -373,6 +373,9 @@ func parsePodName(text string) node.PodName {
 // subject is what a fault is about: another container, generation or process
 // is another fault.
 func subject(f *finding) string {
+	if f.newest != nil {
+		return f.newest.ID + "/" + strconv.Itoa(int(f.newest.Attempt))
+	}
 	switch class(f.state) {
 	case "down", string(StaleRunning), string(DuplicateRunning), string(Leftover):
 		return f.target.ContainerID + "/" + strconv.Itoa(int(f.target.Attempt))

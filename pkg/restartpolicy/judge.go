@@ -28,6 +28,8 @@ type finding struct {
 	after time.Duration
 	// down tells that a container of the old generation is down.
 	down bool
+	// newest is the container's newest record, where the target is another.
+	newest *node.Container
 	// overdue is the state once that time has passed; empty for the same.
 	overdue State
 	target  Target
