@@ -214,6 +214,9 @@ func suspended(d Decision, sc *Scenario) *Scenario {
 	r := newStream(sc.Seed, "suspend", 0)
 	by := r.between(30*time.Second, 10*time.Minute).Round(time.Second)
 	at := (sc.FaultAt.At + r.between(-2*time.Minute, 10*time.Minute)).Round(time.Second)
+	if sc.FaultAt.At <= at && at < sc.FaultAt.At+30*time.Second {
+		at += 30 * time.Second // the fault has several parts, and would be another one
+	}
 	for _, a := range sc.play(Policy(), d, options{}).happened() {
 		// While an act is carried out nobody looks, and its time-outs run.
 		if a.At-time.Second < at && at < a.At+5*time.Minute {
