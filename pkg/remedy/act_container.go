@@ -2,6 +2,7 @@ package remedy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,12 +47,18 @@ func (e *Executor) stopContainer(ctx context.Context, step restartpolicy.Step) (
 	return "", fmt.Errorf("stop container %s: the call returned and the runtime still says running", short(id))
 }
 
-// removeContainer takes a stale record away.
+// removeContainer takes a stale record away. Behind one that was created and never
+// started the OCI runtime's own process may wait, which does not obey TERM (crun
+// 1.8.1): CRI-O's removal would let the call's whole time pass before it kills it.
 func (e *Executor) removeContainer(ctx context.Context, step restartpolicy.Step) (string, error) {
 	id := step.Target.ContainerID
 	call, cancel := begun(ctx, step.Timeout)
 	defer cancel()
-	err := e.Runtime.RemoveContainer(call, id)
+	var err error
+	if step.State == restartpolicy.CreatedNotStarted || step.State == restartpolicy.Leftover {
+		err = e.Runtime.StopContainer(call, id, 0)
+	}
+	err = errors.Join(err, e.Runtime.RemoveContainer(call, id))
 	_, waited := e.await(context.WithoutCancel(ctx), verifyBound, func(s *node.Snapshot) bool {
 		_, _, ok := findContainer(s, id)
 		return s.Runtime.Err == nil && !ok

@@ -3,6 +3,7 @@ package remedy
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ var runtimeActs = []struct {
 	effect                  func(n *scripted)
 }{
 	{"stop container", "stop-container main-new", "it has ended", "still says running", func(n *scripted) { n.main().State = node.ContainerExited }},
-	{"remove container", "remove-container main-new", "the stale record is gone", "still there", func(n *scripted) { n.sb(0).Containers = nil }},
+	{"remove container", "stop-container main-new, remove-container main-new", "the stale record is gone", "still there", func(n *scripted) { n.sb(0).Containers = nil }},
 	{"stop old", "stop-sandbox sandbox-old", "the sandbox is stopped", "still ready", func(n *scripted) { n.sb(1).Ready = false }},
 	{"stop sandbox", "stop-sandbox sandbox-new", "the sandbox is stopped", "still ready", func(n *scripted) { n.sb(0).Ready = false }},
 }
@@ -49,7 +50,7 @@ func TestRuntimeActs(t *testing.T) {
 				e, step := n.given(act.step)
 				n.onAct = func(context.Context, string) error { act.effect(n); return nil }
 				n.expect(t, e, t.Context(), step, restartpolicy.ResultDone, act.seen)
-				n.called(act.call)
+				n.called(strings.Split(act.call, ", ")...)
 				if n.deadlines[0] != step.Timeout {
 					t.Errorf("the call's deadline is %s, want the step's %s", n.deadlines[0], step.Timeout)
 				}
