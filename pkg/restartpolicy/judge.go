@@ -114,7 +114,10 @@ func (x *index) due(f *finding, fault, named Fault) time.Duration {
 		// A service must have been so all the time.
 		hold = max(f.wait, fault.Wait)
 	}
-	at := from + max(f.wait, fault.Wait)
+	at := from + f.wait
+	if f.from == 0 {
+		at = from + max(f.wait, fault.Wait)
+	}
 	if fault.Proved > 0 {
 		at = max(at, fault.Proved+hold)
 	}

@@ -231,12 +231,18 @@ func (q question) silent() (node.Answer, string) {
 	return node.Yes, "the kubelet has written nothing about it"
 }
 
-// died is when the container went down: as the runtime says, where that makes
-// sense, and otherwise no later than the last look that may not have seen it.
+// died is when the container may have gone down: as the runtime says where that
+// makes sense, or after the last look that may not have seen it. Where neither is
+// known, it is when the kubelet could first have written of it.
 func (q question) died() time.Duration {
-	at := min(q.fault.First, cmp.Or(q.fault.Before, kubeletStarted(q.snap), q.fault.First))
+	at := q.fault.First
+	if q.fault.Before > 0 {
+		at = q.fault.Before
+	}
 	if end := q.f.about.rec.FinishedAt; !end.IsZero() && !end.After(q.snap.Taken.Wall) {
 		at = min(at, max(0, q.now()-q.ago(end)))
+	} else if q.fault.Before == 0 {
+		at = min(at, max(kubeletStarted(q.snap), q.f.about.seen.Since))
 	}
 	return at
 }
