@@ -18,24 +18,30 @@ const (
 // own, and those for the whole node since it began. A refused one is a try as
 // well: what is refused is not passed over for something harder. One that an
 // inhibitor refused is none: what holds a step back passes, and it is taken then.
-// Acts older than the breaker's reset do not count; refused ones, and calls
-// about one pod that failed, no longer than the longest gap.
+// Acts older than the breaker's reset do not count; refused ones, and the first
+// call about one pod that failed, no longer than the longest gap.
 func (a *asked) tries() []Act {
 	if a.verdict.State == Rejected {
 		return a.retries()
 	}
 	var out []Act
+	forgiven := false
 	for _, act := range a.ledger.Acts {
 		age := act.age(a.snap.Host.BootID, a.snap.Taken)
-		short := act.Result == ResultRefused || act.Result == ResultFailed && !act.Kind.NodeWide()
-		if age > a.policy.BreakerReset.Duration || short && age > StepOf(a.policy.Steps, act.Kind).GapMax.Duration {
+		old := age > StepOf(a.policy.Steps, act.Kind).GapMax.Duration
+		if age > a.policy.BreakerReset.Duration || act.Result == ResultRefused && old {
 			continue
 		}
 		if act.BootID != a.snap.Host.BootID || act.inhibited() {
 			continue
 		}
 		own := act.Key == a.verdict.Key && act.State == a.verdict.State && sameTarget(act.State, act.Target, a.verdict.Target)
-		if own || act.Began.Boot >= a.verdict.first && (act.Key == a.verdict.Key && act.State == a.verdict.State || act.Kind.NodeWide()) {
+		meant := own || act.Began.Boot >= a.verdict.first && (act.Key == a.verdict.Key && act.State == a.verdict.State || act.Kind.NodeWide())
+		switch {
+		case !meant:
+		case act.Result == ResultFailed && !act.Kind.NodeWide() && old && !forgiven:
+			forgiven = true
+		default:
 			out = append(out, act)
 		}
 	}
