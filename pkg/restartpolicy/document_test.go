@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -40,12 +41,15 @@ This page is made from the table that decides (%[1]spkg/restartpolicy/table.go%[
 A step is taken when four things come together:
 
 1. a **verdict** has lasted for its time. Only time counts in which the agent looked: a suspended or stopped node does not age;
-2. every claim of the step's **proof** is known to hold. What is unknown holds the step back like what is not so;
+2. every claim of the step's **proof** is known to hold, and has held for %[2]s, or for as long as the verdict waits where that is
+   shorter: what a pod's worker waited for may just have ended. What is unknown holds the step back like what is not so;
 3. nothing **inhibits** it. The same list is asked when the step is planned and again, with a fresh look, just before it is taken;
 4. the node's **budget** allows it.
 
 %[1]snodekeeper status -o wide%[1]s shows for each pod the verdict, the claims that are missing, and what inhibits the next step.
-`, "`")
+
+A pod whose container is down shows %[1]sin-backoff%[1]s, or %[1]sstarting%[1]s, until the time of %[1]sforgotten%[1]s is over.
+`, "`", span(proofHolds))
 	p("## In one table\n")
 	p("| verdict | the node shows | first step after | steps |")
 	p("|---|---|---|---|")
@@ -74,6 +78,20 @@ A step is taken when four things come together:
 	p("|---|---|")
 	for _, i := range inhibitorTable {
 		p("| `%s` | %s |", i.name, i.text)
+	}
+	p("\n## The times\n")
+	p("As delivered; all are settings below `restart`. A time in the tables above follows the setting.\n")
+	p("| setting | time |")
+	p("|---|---|")
+	for _, group := range []struct {
+		name string
+		of   any
+	}{{"deadlines", config.Default().Restart.Deadlines}, {"holdOffs", config.Default().Restart.HoldOffs}} {
+		v := reflect.ValueOf(group.of)
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			p("| `%s.%s` | %s |", group.name, name, v.Field(i).Interface().(config.Duration).Duration)
+		}
 	}
 	p("\n## Each verdict\n")
 	for _, r := range Rows {

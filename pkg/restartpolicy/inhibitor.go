@@ -104,11 +104,11 @@ var inhibitorTable = []inhibitor{
 	{"looks", "it has been seen fewer than restart.looks times in a row", func(a *asked) string {
 		return when(a.verdict.Looks < a.policy.Looks, fmt.Sprintf("seen %d times of %d", a.verdict.Looks, a.policy.Looks))
 	}},
-	{"boot-hold-off", "the node has just been booted", func(a *asked) string { return a.within(0, a.policy.HoldOffs.Boot) }},
-	{"clock-step", "the wall clock has just jumped", func(a *asked) string {
+	{"boot-hold-off", "the node has just been booted (holdOffs.boot)", func(a *asked) string { return a.within(0, a.policy.HoldOffs.Boot) }},
+	{"clock-step", "the wall clock has just jumped (holdOffs.clockStep)", func(a *asked) string {
 		return when(a.history.Stepped > 0, a.within(a.history.Stepped, a.policy.HoldOffs.ClockStep))
 	}},
-	{"other-pod-ends", "another pod uses its grace: a kubelet that starts would wait for it", func(a *asked) string {
+	{"other-pod-ends", "another pod uses its grace: a kubelet that starts would wait for it, and sync no pod", func(a *asked) string {
 		if a.kind != RestartKubelet || !a.pod() {
 			return ""
 		}
@@ -122,18 +122,18 @@ var inhibitorTable = []inhibitor{
 		works := a.kubeletUp() && (k.View.Known() || k.View.Answered || k.View.SourcesNotReady || k.Healthy)
 		return when((a.kind == StopSandbox || a.verdict.State == DuplicateRunning) && !works, "the kubelet does not answer")
 	}},
-	{"kubelet-hold-off", "the kubelet has just started, and may mend it itself", func(a *asked) string {
+	{"kubelet-hold-off", "the kubelet has just started, and may mend it itself (holdOffs.kubeletStart)", func(a *asked) string {
 		return when(a.pod() && a.needsKubelet() && a.history.Kubelet.Started > 0, a.within(a.history.Kubelet.Since, a.policy.HoldOffs.KubeletStart))
 	}},
-	{"kubelet-starting", "the kubelet is in its own start-up", func(a *asked) string {
+	{"kubelet-starting", "the kubelet is in its own start-up (one minute)", func(a *asked) string {
 		waits := a.kind == RestartKubelet && a.verdict.State != KubeletDown || a.kind == StopSandbox || a.verdict.State == DuplicateRunning
 		return when(waits && a.history.Kubelet.Started > 0,
 			a.within(a.history.Kubelet.Since, config.Duration{Duration: kubeletStartUp}))
 	}},
-	{"runtime-hold-off", "the runtime has just started", func(a *asked) string {
+	{"runtime-hold-off", "the runtime has just started (holdOffs.runtimeStart)", func(a *asked) string {
 		return when(a.verdict.State != TwoGenerations && a.history.Runtime.Started > 0, a.within(a.history.Runtime.Since, a.policy.HoldOffs.RuntimeStart))
 	}},
-	{"manifest-hold-off", "the manifest has just changed", func(a *asked) string {
+	{"manifest-hold-off", "the manifest has just changed (the pod's grace + holdOffs.manifestChange)", func(a *asked) string {
 		seen, ok := a.history.Manifests[a.verdict.PodName.String()]
 		hold := config.Duration{Duration: a.verdict.Target.Grace + a.policy.HoldOffs.ManifestChange.Duration}
 		return when(a.pod() && ok, a.within(seen.Since, hold))
