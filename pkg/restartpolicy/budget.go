@@ -36,7 +36,7 @@ func (a *asked) tries() []Act {
 			continue
 		}
 		own := act.Key == a.verdict.Key && act.State == a.verdict.State && sameTarget(act.State, act.Target, a.verdict.Target)
-		meant := own || act.Began.Boot >= a.verdict.first && (act.Key == a.verdict.Key && act.State == a.verdict.State || act.Kind.NodeWide())
+		meant := own || a.verdict.State != Leftover && act.Began.Boot >= a.verdict.first && (act.Key == a.verdict.Key && act.State == a.verdict.State || act.Kind.NodeWide())
 		switch {
 		case !meant:
 		case act.Result == ResultFailed && !act.Kind.NodeWide() && old && !forgiven:
@@ -153,6 +153,9 @@ func (a *asked) gap() string {
 		}
 		if act.age(a.snap.Host.BootID, a.snap.Taken) > conf.GapMax.Duration+a.policy.BreakerReset.Duration {
 			break
+		}
+		if act.State == Leftover && act.Result == ResultHealed {
+			continue // there may be many, each removed once
 		}
 		gap = min(2*gap, conf.GapMax.Duration)
 	}

@@ -163,10 +163,12 @@ func (p *pod) running(c *corev1.Container, rec node.Container) finding {
 // leftover is an older record that is not dead beside a newer attempt: one
 // that was created and never started, because kubelet or runtime died in
 // between, and one that runs, because the runtime finished a start that the
-// kubelet had given up. One at a time: the next look sees the rest.
+// kubelet had given up. One at a time, of those that never started the oldest: the
+// next look sees the rest.
 func (p *pod) leftover() (finding, bool) {
 	spec := &p.manifest.Pod.Spec
 	newest := ""
+	var oldest *node.Container
 	for i := range p.current.Containers {
 		rec := &p.current.Containers[i]
 		if rec.Name != newest {
@@ -176,7 +178,8 @@ func (p *pod) leftover() (finding, bool) {
 		var f finding
 		switch top, _ := p.current.Newest(rec.Name); {
 		case rec.State == node.ContainerCreated:
-			f = p.findOn(containerOf(spec, rec.Name), *rec, Leftover, fmt.Sprintf("attempt %d was created and never started, and is left over", rec.Attempt))
+			oldest = rec
+			continue
 		case rec.State == node.ContainerRunning && top.State == node.ContainerRunning && !rec.Process.Dead():
 			f = p.findOn(containerOf(spec, rec.Name), *rec, DuplicateRunning, fmt.Sprintf("attempt %d runs beside attempt %d", rec.Attempt, top.Attempt))
 		case rec.State == node.ContainerRunning && rec.Process.Dead() && !top.Process.Dead():
@@ -188,7 +191,13 @@ func (p *pod) leftover() (finding, bool) {
 		f.wait = p.policy.Deadlines.FirstCrash.Duration
 		return f, true
 	}
-	return finding{}, false
+	if oldest == nil {
+		return finding{}, false
+	}
+	f := p.findOn(containerOf(spec, oldest.Name), *oldest, Leftover, fmt.Sprintf("attempt %d was created and never started, and is left over", oldest.Attempt))
+	f.key.Container = oldest.Name
+	f.wait, f.after = p.policy.Deadlines.FirstCrash.Duration, p.now()-p.ago(oldest.CreatedAt)
+	return f, true
 }
 
 // containerOf is a container of the manifest, or an empty one for a record of

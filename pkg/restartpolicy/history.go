@@ -377,12 +377,12 @@ func subject(f *finding) string {
 		return f.newest.ID + "/" + strconv.Itoa(int(f.newest.Attempt))
 	}
 	switch class(f.state) {
-	case "down", string(StaleRunning), string(DuplicateRunning), string(Leftover):
+	case "down", string(StaleRunning), string(DuplicateRunning):
 		return f.target.ContainerID + "/" + strconv.Itoa(int(f.target.Attempt))
 	case string(WaitingForOld):
 		// Its time counts from when the first container of the old one went down.
 		return f.target.SandboxID + "/" + strconv.FormatBool(f.down)
-	case string(TwoGenerations), string(SandboxLost):
+	case string(TwoGenerations), string(SandboxLost), string(Leftover):
 		return f.target.SandboxID
 	case string(Rejected), string(NeverStarted), string(ManifestNotRead):
 		return f.target.UID + f.target.Digest

@@ -1,6 +1,7 @@
 package restartpolicy
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -263,5 +264,35 @@ func TestRunningWithoutAProcess(t *testing.T) {
 				line.quiet(t, "it may live")
 			})
 		}
+	}
+}
+
+// Given eight records that were created and never started, then all are removed in
+// turn, the oldest first, and none waits anew for the others.
+func TestManyLeftoversAreRemovedInTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(1)
+	const many = 8
+	gone := map[uint32]bool{}
+	w.watch(40*time.Minute, func(s *node.Snapshot, _ time.Duration) {
+		sb := &s.Runtime.Sandboxes[0]
+		top := sb.Containers[0]
+		top.Attempt = many
+		top.ID = "top"
+		sb.Containers = []node.Container{top}
+		for n := range uint32(many) {
+			attempt := many - 1 - n
+			if gone[attempt] {
+				continue
+			}
+			sb.Containers = append(sb.Containers, node.Container{ID: fmt.Sprint("left-", attempt), SandboxID: sb.ID, Name: top.Name, Attempt: attempt,
+				State: node.ContainerCreated, CreatedAt: s.Taken.Wall.Add(-time.Hour)})
+		}
+		for _, act := range w.ledger.Acts {
+			gone[act.Target.Attempt] = true
+		}
+	})
+	if len(gone) != many {
+		t.Errorf("%d of %d are removed", len(gone), many)
 	}
 }

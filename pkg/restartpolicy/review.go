@@ -39,6 +39,10 @@ func cured(a Act, verdicts []Verdict) bool {
 		if v.PodName != a.Key.PodName || (a.Key.Name == "" || a.Key.Container != "") && v.Key != a.Key && v.Container != "" {
 			continue
 		}
+		if a.State == Leftover && v.State == Leftover && v.Target.ContainerID != a.Target.ContainerID {
+			seen = true // another one, which is next
+			continue
+		}
 		switch v.State {
 		case Healthy, IntendedDown:
 			seen = seen || v.Key == a.Key || a.Key.Container == ""
