@@ -103,7 +103,7 @@ var (
 		func(q question) (node.Answer, string) { return q.silent() }}
 	newRevision = claimKind{"new-revision", "the manifest stands for a newer generation than the one that is there",
 		func(q question) (node.Answer, string) {
-			if said, heard := q.heard(); heard && q.f.about.view == nil {
+			if said, heard := q.heard(); heard {
 				return node.No, "the kubelet still syncs the old one: " + said
 			}
 			if graceOf(q.f.about.sandbox) < 0 {

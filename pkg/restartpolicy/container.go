@@ -285,6 +285,9 @@ func (p *pod) exited(c *corev1.Container, rec node.Container) finding {
 		}
 	}
 	f.wait = max(f.wait, p.volumesWait()) + p.siblingsGrace(c)
+	if p.changedLately() {
+		f.after = max(p.history.Kubelet.Since, p.history.Runtime.Since) // what they were at begins anew
+	}
 	return f
 }
 
@@ -300,24 +303,34 @@ func (p *pod) told(container string, down time.Duration) (reason, message string
 }
 
 // siblingsGrace is how long the pod's worker may be busy with the end of a
-// sibling: a probe failed, or its specification changed. Its steps are serial.
+// sibling: a probe failed, or its specification changed. Its steps are serial: it
+// ends one after the other where the manifest has changed (kubelet
+// pkg/kubelet/kuberuntime SyncPod, v1.37).
 func (p *pod) siblingsGrace(c *corev1.Container) time.Duration {
-	longest := time.Duration(0)
+	longest, all := time.Duration(0), time.Duration(0)
 	for i := range p.current.Containers {
 		rec := &p.current.Containers[i]
 		if rec.Name == c.Name || rec.State != node.ContainerRunning {
 			continue
 		}
-		longest = max(longest, p.grace, rec.Grace)
+		own := max(p.grace, rec.Grace)
 		sibling := containerOf(&p.manifest.Pod.Spec, rec.Name)
 		for _, probe := range []*corev1.Probe{sibling.LivenessProbe, sibling.StartupProbe} {
 			if probe != nil && probe.TerminationGracePeriodSeconds != nil {
-				longest = max(longest, time.Duration(*probe.TerminationGracePeriodSeconds)*time.Second)
+				own = max(own, time.Duration(*probe.TerminationGracePeriodSeconds)*time.Second)
 			}
 		}
+		longest, all = max(longest, own), all+own
+	}
+	if p.changedLately() {
+		return all
 	}
 	return longest
 }
+
+// changedLately tells that the kubelet may still be at what a change of the
+// manifest led to.
+func (p *pod) changedLately() bool { return p.seen.Changed && p.now()-p.seen.Since < hour }
 
 // volumesWait is how long the kubelet may be silent while it waits for volumes
 // of the pod that need the API server or a driver; 0 if it has none.

@@ -243,7 +243,7 @@ func (m ManifestSeen) change(to Revision, now time.Duration) ManifestSeen {
 	}
 	// What was there with this very content is not of an older one.
 	before := slices.DeleteFunc(slices.Clone(m.UIDs), func(uid string) bool { return uid == to.UID || slices.Contains(had, uid) })
-	return ManifestSeen{Revision: to, Since: now, Before: before, Changed: true, Past: past}
+	return ManifestSeen{Revision: to, Since: now, Before: before, Changed: true, Ran: len(had) > 0, Past: past}
 }
 
 // forgetUIDs forgets which UID a content has: another program of the kubelet may

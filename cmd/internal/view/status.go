@@ -103,18 +103,22 @@ func statusTable(w io.Writer, form cli.Form, s status.Status, now node.Instant) 
 }
 
 // missing says for each row that is not well which proof is missing before its
-// next step.
+// next step, and in the wide form also what inhibits it.
 func missing(form cli.Form, verdicts []status.Verdict) []string {
 	var lines []string
 	for _, v := range verdicts {
-		if !v.Trouble() || len(v.Missing) == 0 || len(v.Steps) == 0 {
+		why := slices.Clone(v.Missing)
+		if form == cli.AsWide {
+			why = append(why, v.Inhibitors...)
+		}
+		if !v.Trouble() || len(why) == 0 || len(v.Steps) == 0 {
 			continue
 		}
 		pod, container := names(form, v.Namespace, v.Pod, v.Container)
 		if len(lines) == 0 {
 			lines = append(lines, "", "Missing before a step:")
 		}
-		lines = append(lines, fmt.Sprintf("  %s %s, %s: %s", pod, container, v.Steps[0], strings.Join(v.Missing, "; ")))
+		lines = append(lines, fmt.Sprintf("  %s %s, %s: %s", pod, container, v.Steps[0], strings.Join(why, "; ")))
 	}
 	return lines
 }

@@ -80,6 +80,10 @@ func (sc *Scenario) leftovers() []restartpolicy.StepKind {
 		case "kill-kubelet", "kill-runtime", "restart-kubelet", "restart-runtime", "stop-kubelet", "stop-runtime", "clock-step", "killed-in-a-start", "reboot":
 			out = append(out, restartpolicy.RemoveContainer)
 		}
+		if e.Kind == "slow-start" {
+			// A start that kubelet or CRI-O have given up comes to an end later.
+			out = append(out, restartpolicy.StopContainer)
+		}
 		if strings.HasSuffix(e.Kind, "-kubelet") && (sc.APIAway || slices.ContainsFunc(sc.Events, func(e Event) bool { return e.Kind == "api-away" })) {
 			// A kubelet that starts without its API server leaves an old revision.
 			out = append(out, restartpolicy.StopOldSandbox)
