@@ -57,7 +57,7 @@ packages: ## the .deb and .rpm of a node without a machine config operator into 
 test-image: ## the image and the packages: what is in them, and that two builds are one
 	cd tools/image && export GOWORK=off && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) test -timeout 15m ./...
 
-test: lint prepare test-unit test-differential test-guard test-box test-image test-machineconfig test-manifests test-report test-e2e ## everything but the slow cases, on real components (root)
+test: lint prepare test-unit test-world test-differential test-guard test-box test-image test-machineconfig test-manifests test-report test-e2e ## everything but the slow cases, on real components (root)
 
 test-unit: ## unit, property and adapter tests of the product
 	$(GO) test -race ./...

@@ -108,7 +108,16 @@ func TestTheAPIServerIsTold(t *testing.T) {
 		`nodekeeper_acts_total{step="stop-container",result="dry-run"}`: 1, `nodekeeper_source_up{source="systemd"}`: 1,
 		`nodekeeper_crashes_total{class="crash"}`: 1, `nodekeeper_crashes_total{class="lost-exit"}`: 1, `nodekeeper_lifecycle_source_up{source="hook"}`: 1,
 	} {
-		if got, page := s.metric(name); got != want {
+		// The event may be there before the look that counts it.
+		var got float64
+		var page string
+		for range 20 {
+			if got, page = s.metric(name); got == want {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		if got != want {
 			t.Errorf("%s is %v, want %v, in\n%s", name, got, want, page)
 		}
 	}
