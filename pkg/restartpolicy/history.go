@@ -330,7 +330,7 @@ func (h History) end(s *node.Snapshot, findings []finding) History {
 		away := s.Taken.Boot-f.Seen > blink
 		if unseen[name] && (name.Name != "" || !away) || inTurn || !away && name.Name != "" && !s.Kubelet.View.Known() {
 			f.Looks = 0
-			if away {
+			if away && !inTurn {
 				f.Proved = 0
 			}
 			h.Faults[id] = f

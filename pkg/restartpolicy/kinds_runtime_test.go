@@ -122,3 +122,37 @@ func TestRuntimeThatWaitsForTheDiskNowAndThenIsNotStuck(t *testing.T) {
 		}
 	}).quiet(t, "it answers within the time that the kubelet gives it")
 }
+
+// Given every creation takes longer than the kubelet waits for it, so that it
+// hangs and has failed in turn, then CRI-O is restarted once, in a quarter of an
+// hour (measured on a node: a call of 140 s, and 100 s until the next).
+func TestCreationsThatTimeOutInTurn(t *testing.T) {
+	t.Parallel()
+	const round, call, kubeletWaits = 242 * time.Second, 141 * time.Second, 2 * time.Minute
+	for way, see := range map[string]func(s *node.Snapshot, at time.Duration){
+		"with a view": func(s *node.Snapshot, at time.Duration) {
+			if at > 0 {
+				waiting(s, 0, "CreateContainerError", "context deadline exceeded")
+			}
+		},
+		"with a journal": func(s *node.Snapshot, at time.Duration) {
+			blind(s)
+			says(s, at, "c0", "CreateContainerError", "context deadline exceeded")
+		},
+	} {
+		t.Run(way, func(t *testing.T) {
+			w := newWorld(2)
+			w.crash(0, 1)
+			w.until(20*time.Minute, func(s *node.Snapshot, since time.Duration) {
+				if since%round < call {
+					s.Runtime.Calls = []node.RuntimeCall{{PID: 5, Verb: "create", ContainerID: "new", Age: since % round}}
+				}
+				at := time.Duration(0)
+				if since >= kubeletWaits {
+					at = s.Taken.Boot - (since-kubeletWaits)%round
+				}
+				see(s, at)
+			}).first(t, RestartRuntime, 10*time.Minute, 16*time.Minute)
+		})
+	}
+}
