@@ -142,7 +142,9 @@ type Restart struct {
 	// Steps are what may be done.
 	Steps Steps `json:"steps"`
 	// AcceptCost restarts the kubelet also where that may end a static pod that
-	// runs (see docs/verdicts.md); otherwise it is only reported.
+	// runs: one that requires a node label which only the API server gives, one of
+	// two that want a host port, one too many for maxPods. Otherwise it is only
+	// reported.
 	AcceptCost bool `json:"acceptCost"`
 	// BreakerReset is how long the agent only reports a fault after all steps
 	// have been taken in vain.
@@ -186,8 +188,8 @@ type Deadlines struct {
 	FirstCrash Duration `json:"firstCrash"`
 	// BackOffSlack is added to the end of the kubelet's back-off.
 	BackOffSlack Duration `json:"backOffSlack"`
-	// Blind is FirstCrash where the kubelet's view is not to be had; the
-	// longest back-off is added.
+	// Blind is added to FirstCrash where the kubelet's view is not to be had, and
+	// to the longest back-off where its journal does not tell either.
 	Blind Duration `json:"blind"`
 	// StaleRunning is for a container that CRI calls running and whose process
 	// is gone.

@@ -80,7 +80,7 @@ A pod whose container is down shows %[1]sin-backoff%[1]s, or %[1]sstarting%[1]s,
 		p("| `%s` | %s |", i.name, i.text)
 	}
 	p("\n## The times\n")
-	p("As delivered; all are settings below `restart`. A time in the tables above follows the setting.\n")
+	p("As delivered; all are settings below `restart`. The tables above say the times as delivered.\n")
 	p("| setting | time |")
 	p("|---|---|")
 	for _, group := range []struct {

@@ -72,7 +72,9 @@ func (m *Metrics) addActs(p *page) {
 
 func addSources(p *page, n status.Node) {
 	p.add("nodekeeper_source_up", truth(n.Runtime.Error == ""), "runtime")
-	p.add("nodekeeper_source_up", truth(n.Kubelet.View != node.ViewNone && n.Kubelet.View != ""), "kubelet")
+	// A kubelet that shows its pods to nobody, as OpenShift's before 1.37, is heard
+	// all the same.
+	p.add("nodekeeper_source_up", truth(n.Kubelet.View != node.ViewNone && n.Kubelet.View != "" || n.Kubelet.Healthy), "kubelet")
 	p.add("nodekeeper_source_up", truth(n.Manifests.Error == ""), "manifests")
 	p.add("nodekeeper_source_up", truth(n.Kubelet.Unit.Error == "" && n.Runtime.Unit.Error == ""), "systemd")
 	problems := map[string]int{node.ProblemUnreadable: 0, node.ProblemUnparsable: 0, node.ProblemDuplicate: 0,
