@@ -98,8 +98,16 @@ func (q question) imageToStart(c *corev1.Container) (node.Answer, string) {
 // from may have been removed, and its worker pulls it before it can be ended.
 func (q question) oldImages(sb *node.Sandbox) (node.Answer, string) {
 	spec := &q.f.about.manifest.Pod.Spec
-	for i := range spec.Containers {
-		c := &spec.Containers[i]
+	for i := range len(spec.InitContainers) + len(spec.Containers) {
+		var c *corev1.Container
+		if i < len(spec.InitContainers) {
+			c = &spec.InitContainers[i]
+			if !sidecar(c) {
+				continue
+			}
+		} else {
+			c = &spec.Containers[i-len(spec.InitContainers)]
+		}
 		rec, ok := sb.Newest(c.Name)
 		image := rec.Image
 		switch {
