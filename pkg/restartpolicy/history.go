@@ -82,6 +82,8 @@ type Fault struct {
 	Seen time.Duration `json:"seen,omitempty"`
 	// LastHung is the last look at which a start hung, 0 for never.
 	LastHung time.Duration `json:"lastHung,omitempty"`
+	// HungSince is since when one start after the other hangs.
+	HungSince time.Duration `json:"hungSince,omitempty"`
 }
 
 // ManifestSeen is what is remembered of one pod's manifest.
@@ -165,7 +167,8 @@ func (h History) skip(d time.Duration) History {
 	out.Stepped, out.Kubelet.Since, out.Runtime.Since = later(h.Stepped), later(h.Kubelet.Since), later(h.Runtime.Since)
 	out.Faults = make(map[string]Fault, len(h.Faults))
 	for id, f := range h.Faults {
-		f.Since, f.LastHung, f.Proved, f.Seen, f.Held = later(f.Since), later(f.LastHung), later(f.Proved), later(f.Seen), later(f.Held)
+		f.Since, f.LastHung, f.HungSince = later(f.Since), later(f.LastHung), later(f.HungSince)
+		f.Proved, f.Seen, f.Held = later(f.Proved), later(f.Seen), later(f.Held)
 		out.Faults[id] = f
 	}
 	out.Manifests = make(map[string]ManifestSeen, len(h.Manifests))
@@ -301,7 +304,7 @@ func (h History) end(s *node.Snapshot, findings []finding) History {
 		old, ok := before[id]
 		now := Fault{State: f.state, Subject: subject(f), Since: s.Taken.Boot, First: s.Taken.Boot, Before: h.Answered, Looks: 1, Wait: f.wait}
 		if ok && old.Subject == now.Subject {
-			now.Since, now.First, now.Before, now.LastHung = old.Since, old.First, old.Before, old.LastHung
+			now.Since, now.First, now.Before, now.LastHung, now.HungSince = old.Since, old.First, old.Before, old.LastHung, old.HungSince
 			if class(f.state) == "down" || f.state == RuntimeDown {
 				// What is waited for may end, and takes its time even then.
 				now.Wait = max(now.Wait, old.Wait)
@@ -311,6 +314,9 @@ func (h History) end(s *node.Snapshot, findings []finding) History {
 			}
 		}
 		if f.state == StartHung {
+			if now.LastHung == 0 || s.Taken.Boot-now.LastHung > blink {
+				now.HungSince = s.Taken.Boot
+			}
 			now.LastHung = s.Taken.Boot
 		}
 		now.Seen = s.Taken.Boot

@@ -121,6 +121,10 @@ func (x *index) due(f *finding, fault, named Fault) time.Duration {
 	if fault.Proved > 0 {
 		at = max(at, fault.Proved+hold)
 	}
+	if f.state == StartHung && fault.HungSince > 0 {
+		// One may end at last, and the next hang as well.
+		at = min(at, fault.HungSince+x.policy.Deadlines.StartFailing.Duration)
+	}
 	if f.overdue != "" && fault.LastHung > 0 {
 		// A creation that outlived the kubelet's call is given the time that the
 		// runtime needs to notice; a restart would only begin the round again.

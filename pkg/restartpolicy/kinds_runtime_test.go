@@ -156,3 +156,20 @@ func TestCreationsThatTimeOutInTurn(t *testing.T) {
 		})
 	}
 }
+
+// Given each creation takes as long as a hung one may, and the next begins at once,
+// then CRI-O is restarted all the same.
+func TestCreationsThatHangOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	for way, see := range ways {
+		t.Run(way, func(t *testing.T) {
+			const call = 299 * time.Second
+			w := newWorld(2)
+			w.crash(0, 1)
+			w.until(20*time.Minute, func(s *node.Snapshot, since time.Duration) {
+				see(s)
+				s.Runtime.Calls = []node.RuntimeCall{{PID: 5, Verb: "create", ContainerID: "new", Age: since % call}}
+			}).first(t, RestartRuntime, 9*time.Minute, 13*time.Minute)
+		})
+	}
+}

@@ -81,7 +81,7 @@ var Rows = []Row{
 		Waits: "600 s", Proof: []claimKind{runtimeTimesOut}, Steps: []StepKind{RestartRuntime},
 		Never: "An image that cannot be pulled, a bad command or volume: no restart mends them."},
 	{State: StartHung, Means: "A creation or a start hangs in the runtime.",
-		Waits: "300 s after the call began", Proof: []claimKind{callHangs}, Steps: []StepKind{RestartRuntime},
+		Waits: "300 s after the call began; 600 s where one hangs after the other", Proof: []claimKind{callHangs}, Steps: []StepKind{RestartRuntime},
 		Never: "The kubelet is not restarted meanwhile: it would sync no pod of the node."},
 	{State: KubeletDown, Means: "The kubelet is gone, stopped by a signal, hung, or started without its pods.",
 		Waits: "60 s with the same process", Proof: []claimKind{kubeletAtFault},
