@@ -141,7 +141,7 @@ var inhibitorTable = []inhibitor{
 	{"runtime-silent", "the runtime does not answer", func(a *asked) string {
 		return when(a.kind != RestartRuntime, text(a.snap.Runtime.Err))
 	}},
-	{"call-in-flight", "a runtime call is in flight, which would block a kubelet that starts", func(a *asked) string {
+	{"call-in-flight", "restart-kubelet: a runtime call is in flight, which would block a kubelet that starts", func(a *asked) string {
 		for _, c := range calls(a.snap) {
 			if a.kind == RestartKubelet && (begins(c) || ends(c)) && c.Age > a.policy.Deadlines.HungCall.Duration {
 				return callText(c)

@@ -86,7 +86,7 @@ var Rows = []Row{
 	{State: KubeletDown, Means: "The kubelet is gone, stopped by a signal, hung, or started without its pods.",
 		Waits: "60 s with the same process", Proof: []claimKind{kubeletAtFault},
 		Steps: []StepKind{RestartKubelet, RestartKubelet, RestartKubelet},
-		Never: "A kubelet that lists its pods is not down, whatever its health check says. One that systemd starts again and again is left to systemd."},
+		Never: "A unit that somebody stopped is intended-down, without a limit of time. A kubelet that lists its pods is not down, whatever its health check says. One that systemd starts again and again is left to systemd."},
 	{State: RuntimeDown, Means: "The runtime does not answer.",
 		Waits: "60 s; two minutes of silence where its process runs", Proof: []claimKind{runtimeAtFault},
 		Steps: []StepKind{RestartRuntime},
